@@ -1,4 +1,4 @@
-"""Reading an answer as one choice, as an abstention, or as neither: the rule set `answers-v2`.
+"""Reading an answer as one choice, as an abstention, or as neither: the rule set `answers-v3`.
 
 docs/scoring-spec.md, section 2, has the rules in full. In short, in the order in which they apply; the modules
 `wrappers`, `claims`, `choice_text` and `abstentions` of this package hold theirs, `patterns` all expressions:
@@ -22,25 +22,33 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
-from harness.reading.abstentions import firmly_abstains, is_preface, retracts, takes_back_after
-from harness.reading.choice_text import STRICT, by_text
+from harness.reading.abstentions import abstains, firmly_abstains, is_preface, retracts, takes_back_after
+from harness.reading.choice_text import STRICT, by_text, truths
 from harness.reading.claims import begins_with_label, by_label, claimed, refusal
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
+    ANNOUNCED,
+    CONDITION,
+    CONTRASTS,
+    CORRECTS,
     EXPLICIT,
     LABEL,
     LABEL_AND,
     LEAD,
     LONE_LETTER,
+    NEGATION,
     PREFACE,
+    QUESTION,
+    SAYS_RIGHT,
     SENTENCE,
     SENTENCE_ENDS,
     TURN,
+    UNSURE,
 )
 from harness.reading.reading_result import Reading, abstained, agree, named, unparseable
-from harness.reading.wrappers import before_next_question, unwrap, without_thought
+from harness.reading.wrappers import announced_json, before_next_question, undressed, unwrap, without_struck, without_thought
 
-RULE = "answers-v2"
+RULE = "answers-v3"
 MAX_CHARACTERS = 20_000
 """Longer answers are not read: they name no single choice, and reading must stay cheap."""
 _SHORT = 40
@@ -60,7 +68,13 @@ def _sentences(line: str, choices: Mapping[str, str]) -> list[str]:
 
 
 def _turns(sentence: str) -> Iterator[str]:
-    """A sentence that begins as a preface, cut where it turns: `I'm sorry, but | it is b`."""
+    """A sentence cut where it announces an answer: `It seems to be a, | but the answer is b`.
+
+    One that begins as a preface is cut where it turns: `I'm sorry, but | it is b`.
+    """
+    if not PREFACE.match(fold_writing(sentence)):
+        yield from _announced(sentence)
+        return
     for _ in range(3):
         turn = TURN.search(sentence) if PREFACE.match(fold_writing(sentence)) else None
         if turn is None:
@@ -68,6 +82,15 @@ def _turns(sentence: str) -> Iterator[str]:
         yield sentence[: turn.end()]
         sentence = sentence[turn.end() :]
     yield sentence
+
+
+def _announced(sentence: str) -> Iterator[str]:
+    begin = 0
+    for match in ANNOUNCED.finditer(sentence):
+        if not CONDITION.search(fold_writing(sentence[begin : match.start()])):
+            yield sentence[begin : match.end()]
+            begin = match.end()
+    yield sentence[begin:]
 
 
 def _lines(text: str, choices: Mapping[str, str]) -> list[str]:
@@ -90,10 +113,56 @@ def _lines(text: str, choices: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _listed(lines: list[str]) -> set[int]:
-    """The indices of lines that repeat the choices (`a) meiosis`, `b) mitosis`, …), two labels or more."""
-    found = {i: match["label"] for i, line in enumerate(lines) if (match := LABEL_AND.fullmatch(fold_writing(line)))}
+def _listed(lines: list[str], deciding: int, explicit: bool) -> set[int]:
+    """The indices of lines that repeat the choices (`a) meiosis`, `b) mitosis`, …), two labels or more.
+
+    They come before the deciding line, or on either side of an explicit one.
+    """
+    found = {
+        i: match["label"]
+        for i, line in enumerate(lines)
+        if (i < deciding or (explicit and i > deciding)) and (match := LABEL_AND.fullmatch(fold_writing(line)))
+    }
     return set(found) if len(set(found.values())) > 1 else set()
+
+
+def _lists_another(line: str, label: str) -> bool:
+    """Whether a listed line is about another choice and does not call it right: `a) meiosis makes gametes`."""
+    written = fold_writing(line)
+    match = LABEL_AND.fullmatch(written)
+    another = match is not None and match["label"] != label
+    return another and (SAYS_RIGHT.search(written) is None or NEGATION.search(written) is not None)
+
+
+def _corrected(lines: list[str], choices: Mapping[str, str]) -> list[str]:
+    """The lines from the last correction on, if an answer follows it: `Actually, the answer is b`.
+
+    `No, mitosis` corrects as well; `But the answer is b` does where no answer was announced before.
+    """
+
+    def announces(line: str) -> bool:
+        return EXPLICIT.match(fold_writing(line)) is not None and _names_one(claimed(line, choices))
+
+    for i in range(len(lines) - 1, 0, -1):
+        written = fold_writing(lines[i])
+        if corrects := CORRECTS.match(written):
+            if any(announces(line) for line in lines[i:]):
+                return lines[i:]
+            direct = written[corrects.end() :].strip()
+            if not truths(choices) and _names_one(claimed(direct, choices)):
+                return [direct, *lines[i + 1 :]]
+        if CONTRASTS.match(written) and announces(lines[i]) and not any(
+            claimed(line, choices) and EXPLICIT.match(fold_writing(line)) for line in lines[:i]
+        ):
+            return lines[i:]
+    return lines
+
+
+def _is_question(line: str, choices: Mapping[str, str]) -> bool:
+    """Whether a line only asks: `Is it meiosis or mitosis?`."""
+    written = fold_writing(line)
+    asks = QUESTION.search(written) is not None and claimed(line, choices) is None
+    return asks and not (UNSURE.search(written) or abstains(line))
 
 
 def _names_one(claim: Reading | None) -> bool:
@@ -120,6 +189,7 @@ def _last_decides(lines: list[str], claims: list[Reading | None], choices: Mappi
 def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
     """Read several lines together; a wrapper on a separate line is removed."""
     lines = [inner for line in lines for inner in unwrap(line) if fold_writing(inner)] or lines
+    lines = _corrected(lines, choices)
     claims = [claimed(line, choices) for line in lines]
     explicit = [i for i, claim in enumerate(claims) if claim and EXPLICIT.match(fold_writing(lines[i]))]
     last_or_first = len(lines) - 1 if _last_decides(lines, claims, choices) else 0
@@ -127,7 +197,7 @@ def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
     chosen = claims[deciding]
     if chosen is None:
         return refusal("\n".join(lines), choices)
-    listed = _listed(lines[:deciding])
+    listed = _listed(lines, deciding, bool(explicit))
     if {claim.label for i, claim in enumerate(claims) if claim and i not in listed} != {chosen.label}:
         return unparseable("names more than one choice")
     if chosen.label is None:
@@ -137,7 +207,12 @@ def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
         or (claims[i] is None and i not in listed and begins_with_label(line, choices))
         for i, line in enumerate(lines[:deciding])
     )
-    if before or any(takes_back_after(line, chosen.label, choices) for line in lines[deciding + 1 :]):
+    after = any(
+        takes_back_after(line, chosen.label, choices)
+        for i, line in enumerate(lines)
+        if i > deciding and not (i in listed and _lists_another(line, chosen.label))
+    )
+    if before or after:
         return unparseable(f"{chosen.reason}, then hedged, taken back or given to another choice")
     return chosen
 
@@ -157,14 +232,14 @@ def _read_text(text: str, choices: Mapping[str, str]) -> Reading:
     if not fold_punctuation(text):
         return abstained("says nothing")
     lines = _lines(text, choices)
-    answered = list(itertools.dropwhile(lambda line: is_preface(line, choices), lines))
+    answered = list(itertools.dropwhile(lambda line: is_preface(line, choices) or _is_question(line, choices), lines))
     if 0 < len(answered) < len(lines) and _names_one(reading := _by_lines(answered, choices)):
         return reading
     return _by_lines(lines, choices) if len(lines) > 1 else claimed(lines[0], choices) or refusal(lines[0], choices)
 
 
 def read_answer(answer: str, choices: Mapping[str, str]) -> Reading:
-    """Read one answer against the choices (label -> text) by `answers-v2`; the module says the rules."""
+    """Read one answer against the choices (label -> text) by `answers-v3`; the module says the rules."""
     if answer in choices:
         return named(answer, f"label {answer}")
     if len(answer) < _SHORT and answer.isascii() and answer.isprintable():  # no wrapper and no second line to heed
@@ -179,5 +254,11 @@ def read_answer(answer: str, choices: Mapping[str, str]) -> Reading:
     said = without_thought(answer)
     if said is None:
         return unparseable("a thought that does not end")
-    first = before_next_question(said, q_is_label="q" in choices)
-    return agree([_read_text(text, choices) for text in unwrap(first)])
+    first = without_struck(before_next_question(said, q_is_label="q" in choices))
+    if not fold_writing(first):
+        return unparseable("a thought or a text that is struck out, and nothing else")
+    return agree([_read_text(_undressed(announced_json(text)), choices) for text in unwrap(first)])
+
+
+def _undressed(text: str) -> str:
+    return "\n".join(undressed(line) for line in text.splitlines())

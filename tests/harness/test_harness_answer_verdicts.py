@@ -1,4 +1,4 @@
-"""The written verdicts of answers_v2.jsonl, real TQA choices, mistakes of peers; docs/scoring-spec.md is the code."""
+"""The written verdicts of answers_v3.jsonl, real TQA choices, mistakes of peers; docs/scoring-spec.md is the code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from harness.reading.wrappers import ANSWER_KEYS
 
 _ROWS = [
     json.loads(line)
-    for line in Path(__file__).with_name("answers_v2.jsonl").read_text(encoding="utf-8").split("\n")
+    for line in Path(__file__).with_name("answers_v3.jsonl").read_text(encoding="utf-8").split("\n")
     if line
 ]
 SETS: dict[str, dict[str, str]] = _ROWS[0]["choices"]
@@ -88,7 +88,7 @@ def test_the_page_lists_every_expression_word_for_word() -> None:
 
 
 def test_the_page_links_the_lexicon_and_lists_the_marks_the_keys_and_the_folded_characters() -> None:
-    lexicon_file = Path(harness.reading.folding.__file__).parents[1] / "data" / "abstentions-v2.txt"
+    lexicon_file = Path(harness.reading.folding.__file__).parents[1] / "data" / "abstentions-v3.txt"
     assert f"]({os.path.relpath(lexicon_file, SPECIFICATION.parent)})" in PAGE
     for name, characters in (("APOSTROPHES", APOSTROPHES), ("QUOTES", QUOTES), ("DASHES", DASHES)):
         assert f"\n{name}: {' '.join(f'U+{ord(char):04X}' for char in characters)}.\n" in PAGE
