@@ -46,7 +46,14 @@ from harness.reading.patterns import (
     UNSURE,
 )
 from harness.reading.reading_result import Reading, abstained, agree, named, unparseable
-from harness.reading.wrappers import announced_json, before_next_question, undressed, unwrap, without_struck, without_thought
+from harness.reading.wrappers import (
+    announced_json,
+    before_next_question,
+    undressed,
+    unwrap,
+    without_struck,
+    without_thought,
+)
 
 RULE = "answers-v3"
 MAX_CHARACTERS = 20_000
@@ -126,6 +133,10 @@ def _listed(lines: list[str], deciding: int, explicit: bool) -> set[int]:
     return set(found) if len(set(found.values())) > 1 else set()
 
 
+def _denies(line: str) -> bool:
+    return NEGATION.search(fold_writing(line)) is not None
+
+
 def _lists_another(line: str, label: str) -> bool:
     """Whether a listed line is about another choice and does not call it right: `a) meiosis makes gametes`."""
     written = fold_writing(line)
@@ -143,17 +154,16 @@ def _corrected(lines: list[str], choices: Mapping[str, str]) -> list[str]:
     def announces(line: str) -> bool:
         return EXPLICIT.match(fold_writing(line)) is not None and _names_one(claimed(line, choices))
 
+    announced = [announces(line) for line in lines]
     for i in range(len(lines) - 1, 0, -1):
         written = fold_writing(lines[i])
         if corrects := CORRECTS.match(written):
-            if any(announces(line) for line in lines[i:]):
+            if any(announced[i:]):
                 return lines[i:]
             direct = written[corrects.end() :].strip()
             if not truths(choices) and _names_one(claimed(direct, choices)):
                 return [direct, *lines[i + 1 :]]
-        if CONTRASTS.match(written) and announces(lines[i]) and not any(
-            claimed(line, choices) and EXPLICIT.match(fold_writing(line)) for line in lines[:i]
-        ):
+        if CONTRASTS.match(written) and announced[i] and not any(announced[:i]):
             return lines[i:]
     return lines
 
@@ -204,7 +214,12 @@ def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
         return chosen
     before = any(
         (retracts(line, chosen.label, choices[chosen.label]) and not (i in listed and _names_one(claims[i])))
-        or (claims[i] is None and i not in listed and begins_with_label(line, choices))
+        or (
+            claims[i] is None
+            and i not in listed
+            and begins_with_label(line, choices)
+            and not (explicit and _denies(line))
+        )
         for i, line in enumerate(lines[:deciding])
     )
     after = any(

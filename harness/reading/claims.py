@@ -15,6 +15,7 @@ from harness.reading.choice_text import (
     continued,
     is_own,
     names,
+    truths,
 )
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
@@ -22,6 +23,7 @@ from harness.reading.patterns import (
     BECAUSE_ALONE,
     BESIDE,
     EXPLICIT,
+    GLOSS,
     HEDGE,
     HEDGED,
     IS_RIGHT,
@@ -127,7 +129,9 @@ def alone(text: str, choices: Mapping[str, str]) -> str | None:
     text = _without_lead(text).strip()
     by_both = [match for form in (LABEL_AND, LABEL_SPACE, TEXT_LABEL) if (match := form.fullmatch(text))]
     for match in by_both:
-        if match["label"] in choices and is_own(match.groupdict().get("rest") or match["text"], match["label"], choices):
+        if match["label"] in choices and is_own(
+            match.groupdict().get("rest") or match["text"], match["label"], choices
+        ):
             return match["label"]
     said = by_label(text, choices) or by_text(text, choices, STRICT + LOOSE) or by_truth(text, choices)
     return said.label if said else None
@@ -148,8 +152,8 @@ def _by_contrast(text: str, choices: Mapping[str, str]) -> Reading | None:
 
 
 def _by_text_and_remark(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """A text with a remark about it: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`."""
-    for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text)):
+    """A text with a remark: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`, `CO2 (a gas)`."""
+    for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text), GLOSS.fullmatch(text)):
         if match is not None:
             said = match["text"]
             own = by_text(said, choices, STRICT + LOOSE) or by_truth(said, choices) or by_completion(said, choices)
@@ -194,8 +198,8 @@ def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
     """The claim of one line, or None for prose that is neither a label nor a choice's text."""
     written = fold_writing(line)
     if QUESTION.search(written):
-        asked = unparseable("only asks") if alone(written.replace("?", ""), choices) else None
-        return by_text(line, choices, STRICT) or asked
+        one = alone(written.replace("?", ""), choices) or (truths(choices) and len(names(line, choices)) == 1)
+        return by_text(line, choices, STRICT) or (unparseable("only asks") if one else None)
     stripped = _without_lead(written)
     for text in dict.fromkeys((written, stripped)):
         tail = line.strip()[-len(text) :]
@@ -213,7 +217,9 @@ def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
 def refusal(text: str, choices: Mapping[str, str]) -> Reading:
     """Why a text that names no single choice counts for nothing."""
     written, found = fold_writing(text), names(text, choices)
-    if wholly_abstains(text) and any(fold_punctuation(choice).startswith(f"{fold_punctuation(text)} ") for choice in choices.values()):
+    if wholly_abstains(text) and any(
+        fold_punctuation(choice).startswith(f"{fold_punctuation(text)} ") for choice in choices.values()
+    ):
         return unparseable("says that it does not know, or begins a choice")
     if abstains(text):
         if not wholly_abstains(text) and leans(text, choices):

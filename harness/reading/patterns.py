@@ -45,7 +45,9 @@ SENTENCE = re.compile(r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\
 
 STRUCK = re.compile(r"~~[^~\n]{1,400}~~|<(?:del|s|strike)>[^<\n]{0,400}</(?:del|s|strike)>")
 # A sign before a number may be a minus or `more than`, and a number and a stop before one may be a decimal.
-BULLET = re.compile(r"\s{0,40}(?:[>\-*+\u2022\u25aa\u25cf\u25e6\u2013\u2014] |\d{1,2}[.)] |[\u2705\u2714\u2713\u2611\u27a1\u2192\u2b50\U0001f449\U0001f3af\U0001f4a1]\ufe0f?)\s{0,40}(?=[^\s\d.,+\-])")
+BULLET = re.compile(
+    r"\s{0,40}(?:[>\-*+\u2022\u25aa\u25cf\u25e6\u2013\u2014] |\d{1,2}[.)] |[\u2705\u2714\u2713\u2611\u27a1\u2192\u2b50\U0001f449\U0001f3af\U0001f4a1]\ufe0f?)\s{0,40}(?=[^\s\d.,+\-])"
+)
 TRAILER = re.compile(
     r"\s{0,40}(?:[\u2705\u2714\u2713\u2611\u2b50\U0001f389\U0001f3af\U0001f44d\U0001f4af\U0001f600-\U0001f60a\U0001f642]\ufe0f?"
     r"|\[\^?\d{1,3}(?:, ?\d{1,3}){0,9}\]|\u3010[^\u3010\u3011]{1,40}\u3011"
@@ -53,7 +55,9 @@ TRAILER = re.compile(
     r"|medium|moderate)|[\d.]{1,5} ?%?)|(?:i'm |i am )?\d{1,3} ?% (?:confident|sure|certain|confidence))[)\]])\s{0,40}\Z",
     re.IGNORECASE,
 )
-_ADJECTIVES = r"(?:(?:final|correct|best|right|closest|(?:most )?(?:likely|probable|plausible|appropriate|accurate|suitable)) )*"
+_ADJECTIVES = (
+    r"(?:(?:final|correct|best|right|closest|(?:most )?(?:likely|probable|plausible|appropriate|accurate|suitable)) )*"
+)
 ANNOUNCED = re.compile(
     r"(?:(?:[,;:]| [\-\u2013\u2014]) (?:and )?| )(?=(?:(?:[Bb]ut|[Hh]owever|[Ss]o|[Tt]herefore|[Tt]hus|[Hh]ence),? )"
     rf"(?:[Tt]he|[Mm]y) {_ADJECTIVES}(?:answer|choice|option) (?:is|must be)\b)"
@@ -87,13 +91,13 @@ _ABROAD = (
     r"|(?:la )?risposta(?: corretta| giusta)?(?: è\b|:)|(?:正确)?答案(?:是|为|:))"
 )
 LEAD = re.compile(
-    rf"[#*_ ]*{_BEFORE}(?:i (?:think|believe|can say|can tell you|can confirm) (?:that )?)?"
+    rf"[#*_ ]{{0,8}}{_BEFORE}(?:i (?:think|believe|can say|can tell you|can confirm) (?:that )?)?"
     rf"(?:{_CASE}(?:{_NOUN}|{_I})|{_IT}|{_KNOWLEDGE}|{_AI}|{_ABROAD})"
-    r"[*_ ]*[:=]?[*_ ]*(?:(?:choice|option|letter|label) )?"
+    r"[*_ ]{0,8}[:=]?[*_ ]{0,8}(?:(?:choice|option|letter|label) )?"
 )
 EXPLICIT = re.compile(
-    rf"[#*_ ]*{_BEFORE}(?:{_CASE}(?:(?:the|my) )?{_ADJECTIVES}(?:answer|choice|option)"
-    rf"(?: to (?:the|this) question)?(?: is\b| must be\b|[*_ ]*[:=])|{_ABROAD})"
+    rf"[#*_ ]{{0,8}}{_BEFORE}(?:{_CASE}(?:(?:the|my) )?{_ADJECTIVES}(?:answer|choice|option)"
+    rf"(?: to (?:the|this) question)?(?: is\b| must be\b|[*_ ]{{0,8}}[:=])|{_ABROAD})"
 )
 
 # Prefaces: what hosted models say before they answer.
@@ -104,7 +108,7 @@ _SEEN = (
 _NOT = r"(?:not|isn't|wasn't|aren't|doesn't|don't|didn't|missing|incomplete)\b"
 _THOUGH = r"(?:(?:while|although|though|since|because|as|even though|and|but) )?"
 PREFACE = re.compile(
-    rf"[#*_ ]*{_THOUGH}(?:"
+    rf"[#*_ ]{{0,8}}{_THOUGH}(?:"
     r"(?:(?:i'm|i am|we're|we are) )?(?:(?:very|so|truly|really) )?sorry\b"
     r"|(?:(?:i|my|please accept my) )?(?:sincere )?apolog(?:y|ies|i[sz]e)\b|unfortunately\b|regrettably\b"
     r"|(?:as|i'm|i am) (?:(?:just|only) )?an? (?:[\w\-]+ ){0,3}(?:ai|model|assistant)\b"
@@ -133,30 +137,33 @@ MARKED_LABEL = re.compile(
     r"|(?P<bare>[a-z]) ?(?:[.,:;!/|&)\]}<*_\"]|(?:and|or|but|is|would)\b)"
 )
 OPTION_LABEL = re.compile(
-    r"[#*_ ]*(?:option|choice|letter|label|answer|i (?:choose|pick|select))[*_:= ]*"
+    r"[#*_ ]{0,8}(?:option|choice|letter|label|answer|i (?:choose|pick|select))[*_:= ]{0,8}"
     r"[(\[{*_\"']*(?P<label>[a-z])(?![\w'])"
 )
 LONE_LETTER = re.compile(r"(?<![\w'])(?P<label>[a-z])(?![\w' \-])")
 TEXT_LABEL = re.compile(r"(?P<text>.*\S) ?[(\[](?:(?:option|choice|answer) )?(?P<label>[a-z])[)\]][.!]?")
-WHICH_IS = re.compile(r"(?P<text>\S.*?)(?:, | - | )(?:(?:which|that) is |i\.e\.,? )?(?:the )?(?:option|choice|answer|letter) [(\[]?(?P<label>[a-z])[)\]]?[.!]?")
+WHICH_IS = re.compile(
+    r"(?P<text>\S.*?)(?:, | - | )(?:(?:which|that) is |i\.e\.,? )?(?:the )?(?:option|choice|answer|letter) [(\[]?(?P<label>[a-z])[)\]]?[.!]?"
+)
 SUBJECT = re.compile(r"(?:the|this|that|these) [\w' \-]{1,80} (?:is|are|was|were|is called) (?P<rest>\S.*)")
 IS_RIGHT = re.compile(
     r"(?P<text>\S.*?) (?:is|was|would be) (?:the )?(?:most )?(?:correct|right|best|accurate|appropriate)"
-    r"(?: (?:answer|choice|option|one|term))?(?:[*_]*[.!]?|[*_]*(?:[.;:] | - |,? (?=(?:because|since|as)\b))(?P<rest>\S.*))"
+    r"(?: (?:answer|choice|option|one|term))?[*_]{0,4}(?:[.!]?|(?:[.;:] | - |,? (?=(?:because|since|as)\b))(?P<rest>\S.*))"
 )
 NOT_OTHER = re.compile(
     r"(?P<text>\S.*?)(?:,| -)? \(?(?:and |but )?(?:not|rather than|instead of|as opposed to) (?P<other>[^,;:!?]{1,200}?)\)?"
-    r"(?:[*_]*[.!]?|(?:[.,;] | - |,? (?=(?:because|since|as)\b))(?P<rest>\S.*))"
+    r"(?:[*_]{0,4}[.!]?|(?:[.,;] | - |,? (?=(?:because|since|as)\b))(?P<rest>\S.*))"
 )
 NOT_BUT = re.compile(r"not (?P<other>[^;:!?]{1,200}?),? but (?:rather )?(?P<text>\S.*)")
 NEITHER = re.compile(r"\bneither [^,;.:!?]{1,80}? nor [^,;.:!?]{1,80}")
-TEXT_AND = re.compile(r"(?P<text>\S.*?)(?:[.!;] | - | (?=\()|[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
+TEXT_AND = re.compile(r"(?P<text>\S.*?)(?:[.!;] | - |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
+GLOSS = re.compile(r"(?P<text>\S.*?) (?P<rest>\([^()]{1,200}\)[.!]?)")
 TRUTH_AND = re.compile(r"(?P<text>[*_\"']*(?:true|false|yes|no)[*_\"']*)[,:] ?(?P<rest>\S.*)")
 SEVERAL = re.compile(r"(?:both |either |all )?\(?[a-z]\)?(?:(?:,|/|;|&| and | or |, and |, or | )\s*\(?[a-z]\)?)+[.!]?")
 TRUTH_OF = re.compile(
-    r"[*_\"']*(?:(?:it|this|that|(?:the|this|that) (?:given )?(?:statement|sentence|claim))(?:'s| is) )?[*_\"']*"
+    r"[*_\"']{0,4}(?:(?:it|this|that|(?:the|this|that) (?:given )?(?:statement|sentence|claim))(?:'s| is) [*_\"']{0,4})?"
     r"(?:(?P<true>correct|accurate|(?:an? )?(?:true|correct) statement)"
-    r"|(?P<false>incorrect|inaccurate|untrue|not (?:true|correct|accurate)|(?:an? )?(?:false|incorrect) statement))[*_\"'.!]*"
+    r"|(?P<false>incorrect|inaccurate|untrue|not (?:true|correct|accurate)|(?:an? )?(?:false|incorrect) statement))[*_\"'.!]{0,6}"
 )
 BREAK = re.compile(r"[.!?;] ")
 BESIDE = re.compile(r"(?P<text>\S.*?)(?: - | \(|[,:;.!] |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
@@ -188,12 +195,14 @@ RETRACTION = re.compile(
     r"|^(?:wait|actually|scratch|oops|correction)\b"
     r"|\bi take (?:it|that) back\b"
 )
-TRUE_ONLY = re.compile(r"\b(?:true|correct|false|incorrect) only\b|\bonly (?:true|correct|false|incorrect) (?:for|in|of|if|when)\b")
+TRUE_ONLY = re.compile(
+    r"\b(?:true|correct|false|incorrect) only\b|\bonly (?:true|correct|false|incorrect) (?:for|in|of|if|when)\b"
+)
 CORRECTS = re.compile(
-    r"[#*_ ]*(?:no|wait|sorry|oops|actually|correction|scratch that|in fact|on second thoughts?|let me (?:reconsider|rethink|correct|re-?check))\b"
+    r"[#*_ ]{0,8}(?:no|wait|sorry|oops|actually|correction|scratch that|in fact|on second thoughts?|let me (?:reconsider|rethink|correct|re-?check))\b"
     r"(?:[,:.!]| that\b| this\b| my)"
 )
-CONTRASTS = re.compile(r"[#*_ ]*(?:but|however)\b")
+CONTRASTS = re.compile(r"[#*_ ]{0,8}(?:but|however)\b")
 NOT_TRUE = re.compile(r"\b(?:not|isnt|wasnt|never) (?:\w+ )?(?:true|correct|right)\b")
 AGAINST_TRUE = re.compile(r"\b(?:false|wrong|incorrect|untrue)\b|^not\b|^no$")
 AGAINST_FALSE = re.compile(r"\b(?:true|correct)\b|^not\b|^yes$|\b(?:thats|that is|this is|it is|its) right\b")

@@ -107,8 +107,9 @@ def _values(pairs: Pairs, keys: frozenset[str] = ANSWER_KEYS) -> list[str]:
     """The values of the answer keys; of an object as a value those of its answer keys and of `text`."""
     found: list[str] = []
     for value in [value for key, value in pairs if key.casefold() in keys]:
-        inner = isinstance(value, list) and bool(value) and isinstance(value[0], tuple)
-        deeper = _values(value, ANSWER_KEYS | {"text"}) if inner else []
+        deeper: list[str] = []
+        if isinstance(value, list) and value and isinstance(value[0], tuple):  # an object
+            deeper = _values(value, ANSWER_KEYS | {"text"})
         found += deeper or [value if isinstance(value, str) else json.dumps(value)]
     return found
 
@@ -128,7 +129,7 @@ def announced_json(text: str) -> str:
     """A text that ends in such an object, with the line `Answer: …` in its place, unless what comes before negates."""
     begin = text.find("{")
     before = text[:begin].strip()
-    pairs = _pairs(text[begin:]) if before else None
+    pairs = _pairs(text[begin:]) if before.endswith((":", ".", "!")) else None
     values = _values(pairs) if pairs else []
     if len(set(values)) != 1 or NEGATION.search(fold_writing(before.splitlines()[-1])):
         return text
@@ -145,7 +146,7 @@ _TAIL = 100
 
 
 def undressed(line: str) -> str:
-    """A line without a bullet, a quote mark or a tick at its beginning, and without ticks, sources and confidence at its end."""
+    """A line without a bullet or a tick before it, and without ticks, sources and a confidence behind it."""
     bullet = BULLET.match(line)
     line = line[bullet.end() :] if bullet else line
     for _ in range(4):
