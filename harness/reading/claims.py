@@ -113,7 +113,7 @@ def _by_label_space_text(text: str, choices: Mapping[str, str]) -> Reading | Non
 
 
 def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """`mitosis (b)`, `mitosis, which is option b`: the label must be that of the text; or `The process is mitosis (b)`."""
+    """`mitosis (b)`, `mitosis, which is option b`, `The process is mitosis (b)`: the label must be that of the text."""
     match = WHICH_IS.fullmatch(text) or TEXT_LABEL.fullmatch(text)
     if not match or match["label"] not in choices:
         return None
@@ -125,7 +125,7 @@ def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
 
 
 def alone(text: str, choices: Mapping[str, str]) -> str | None:
-    """The choice that a text names and says nothing else: by a label, by its text, or by both; a lead may come first."""
+    """The choice that a text names and says nothing else, by label, text or both; a lead may come first."""
     text = _without_lead(text).strip()
     by_both = [match for form in (LABEL_AND, LABEL_SPACE, TEXT_LABEL) if (match := form.fullmatch(text))]
     for match in by_both:
@@ -152,7 +152,7 @@ def _by_contrast(text: str, choices: Mapping[str, str]) -> Reading | None:
 
 
 def _by_text_and_remark(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """A text with a remark: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`, `CO2 (a gas)`."""
+    """A text with a remark: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants do`, `CO2 (a gas)`."""
     for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text), GLOSS.fullmatch(text)):
         if match is not None:
             said = match["text"]

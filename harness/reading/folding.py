@@ -111,7 +111,7 @@ def fold_owner(text: str) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def fold_formula(text: str) -> str:
-    """The specification's `formula`: `fold_punctuation` of a text without TeX: `$50\\%$`, `50 percent` and `50%` are one."""
+    """The specification's `formula`, `fold_punctuation` without TeX: `$50\\%$`, `50 percent` and `50%` are one."""
     text = TEX_GROUP.sub("", TEX_SPACE.sub(" ", fold_writing(text)))
     text = BELOW.sub("", PERCENT.sub("%", TIMES.sub("x", text)))
     return fold_punctuation(ABOUT.sub("", " ".join(text.split())))

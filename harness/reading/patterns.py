@@ -46,17 +46,22 @@ SENTENCE = re.compile(r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\
 STRUCK = re.compile(r"~~[^~\n]{1,400}~~|<(?:del|s|strike)>[^<\n]{0,400}</(?:del|s|strike)>")
 # A sign before a number may be a minus or `more than`, and a number and a stop before one may be a decimal.
 BULLET = re.compile(
-    r"\s{0,40}(?:[>\-*+\u2022\u25aa\u25cf\u25e6\u2013\u2014] |\d{1,2}[.)] |[\u2705\u2714\u2713\u2611\u27a1\u2192\u2b50\U0001f449\U0001f3af\U0001f4a1]\ufe0f?)\s{0,40}(?=[^\s\d.,+\-])"
+    r"\s{0,40}(?:[>\-*+\u2022\u25aa\u25cf\u25e6\u2013\u2014] |\d{1,2}[.)] "
+    r"|[\u2705\u2714\u2713\u2611\u27a1\u2192\u2b50\U0001f449\U0001f3af\U0001f4a1]\ufe0f?)\s{0,40}(?=[^\s\d.,+\-])"
 )
 TRAILER = re.compile(
-    r"\s{0,40}(?:[\u2705\u2714\u2713\u2611\u2b50\U0001f389\U0001f3af\U0001f44d\U0001f4af\U0001f600-\U0001f60a\U0001f642]\ufe0f?"
+    r"\s{0,40}(?:[\u2705\u2714\u2713\u2611\u2b50\U0001f389\U0001f3af\U0001f44d\U0001f4af\U0001f600-\U0001f60a"
+    r"\U0001f642]\ufe0f?"
     r"|\[\^?\d{1,3}(?:, ?\d{1,3}){0,9}\]|\u3010[^\u3010\u3011]{1,40}\u3011"
-    r"|[(\[](?:(?:very )?(?:high|low|medium|moderate) confidence|confidence(?: level)?(?::|=| is)? ?(?:(?:very )?(?:high|low"
-    r"|medium|moderate)|[\d.]{1,5} ?%?)|(?:i'm |i am )?\d{1,3} ?% (?:confident|sure|certain|confidence))[)\]])\s{0,40}\Z",
+    r"|[(\[](?:(?:very )?(?:high|low|medium|moderate) confidence|confidence(?: level)?(?::|="
+    r"| is)? ?(?:(?:very )?(?:high|low"
+    r"|medium|moderate)|[\d.]{1,5} ?%?)|(?:i'm |i am )?\d{1,3} ?% (?:confident|sure|certain|confidence))[)\]])"
+    r"\s{0,40}\Z",
     re.IGNORECASE,
 )
 _ADJECTIVES = (
-    r"(?:(?:final|correct|best|right|closest|(?:most )?(?:likely|probable|plausible|appropriate|accurate|suitable)) )*"
+    r"(?:(?:final|correct|best|right|closest|(?:most )?(?:likely|probable|plausible|appropriate|accurate"
+    r"|suitable)) )*"
 )
 ANNOUNCED = re.compile(
     r"(?:(?:[,;:]| [\-\u2013\u2014]) (?:and )?| )(?=(?:(?:[Bb]ut|[Hh]owever|[Ss]o|[Tt]herefore|[Tt]hus|[Hh]ence),? )"
@@ -64,12 +69,14 @@ ANNOUNCED = re.compile(
     rf"|(?:[,;:]| [\-\u2013\u2014]) (?=(?:[Tt]he|[Mm]y) {_ADJECTIVES}(?:answer|choice|option) (?:is|must be)\b)"
 )
 CONDITION = re.compile(
-    r"\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|some|others|depend(?:s|ing)|might|would be|doubts?|claims?|says?|said)\b"
+    r"\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|some|others|depend(?:s|ing)|might|would be|doubts?"
+    r"|claims?|says?|said)\b"
 )
 
 # Leads: text that may precede a label or a choice's text.
 _BEFORE = (
-    r"(?:(?:sure|certainly|of course|okay|ok|well|no|wait|sorry|actually|correction|in fact|on second thoughts?)(?: thing)?[!,.:] )?"
+    r"(?:(?:sure|certainly|of course|okay|ok|well|no|wait|sorry|actually|correction|in fact"
+    r"|on second thoughts?)(?: thing)?[!,.:] )?"
     r"(?:(?:so|thus|therefore|hence|finally|however|but|nevertheless|nonetheless|still),? )?(?:here(?:'s| is) )?"
     r"(?:as an? (?:[\w\-]+ ){0,3}(?:ai|model|assistant), )?"
     r"(?:(?:based on|according to) (?:the )?(?:(?:given|provided|above) )?"
@@ -143,15 +150,18 @@ OPTION_LABEL = re.compile(
 LONE_LETTER = re.compile(r"(?<![\w'])(?P<label>[a-z])(?![\w' \-])")
 TEXT_LABEL = re.compile(r"(?P<text>.*\S) ?[(\[](?:(?:option|choice|answer) )?(?P<label>[a-z])[)\]][.!]?")
 WHICH_IS = re.compile(
-    r"(?P<text>\S.*?)(?:, | - | )(?:(?:which|that) is |i\.e\.,? )?(?:the )?(?:option|choice|answer|letter) [(\[]?(?P<label>[a-z])[)\]]?[.!]?"
+    r"(?P<text>\S.*?)(?:, | - | )(?:(?:which|that) is |i\.e\.,? )?(?:the )?(?:option|choice|answer"
+    r"|letter) [(\[]?(?P<label>[a-z])[)\]]?[.!]?"
 )
 SUBJECT = re.compile(r"(?:the|this|that|these) [\w' \-]{1,80} (?:is|are|was|were|is called) (?P<rest>\S.*)")
 IS_RIGHT = re.compile(
     r"(?P<text>\S.*?) (?:is|was|would be) (?:the )?(?:most )?(?:correct|right|best|accurate|appropriate)"
-    r"(?: (?:answer|choice|option|one|term))?[*_]{0,4}(?:[.!]?|(?:[.;:] | - |,? (?=(?:because|since|as)\b))(?P<rest>\S.*))"
+    r"(?: (?:answer|choice|option|one|term))?[*_]{0,4}(?:[.!]?|(?:[.;:] | - |,? (?=(?:because|since"
+    r"|as)\b))(?P<rest>\S.*))"
 )
 NOT_OTHER = re.compile(
-    r"(?P<text>\S.*?)(?:,| -)? \(?(?:and |but )?(?:not|rather than|instead of|as opposed to) (?P<other>[^,;:!?]{1,200}?)\)?"
+    r"(?P<text>\S.*?)(?:,| -)? \(?(?:and |but )?(?:not|rather than|instead of"
+    r"|as opposed to) (?P<other>[^,;:!?]{1,200}?)\)?"
     r"(?:[*_]{0,4}[.!]?|(?:[.,;] | - |,? (?=(?:because|since|as)\b))(?P<rest>\S.*))"
 )
 NOT_BUT = re.compile(r"not (?P<other>[^;:!?]{1,200}?),? but (?:rather )?(?P<text>\S.*)")
@@ -161,9 +171,11 @@ GLOSS = re.compile(r"(?P<text>\S.*?) (?P<rest>\([^()]{1,200}\)[.!]?)")
 TRUTH_AND = re.compile(r"(?P<text>[*_\"']*(?:true|false|yes|no)[*_\"']*)[,:] ?(?P<rest>\S.*)")
 SEVERAL = re.compile(r"(?:both |either |all )?\(?[a-z]\)?(?:(?:,|/|;|&| and | or |, and |, or | )\s*\(?[a-z]\)?)+[.!]?")
 TRUTH_OF = re.compile(
-    r"[*_\"']{0,4}(?:(?:it|this|that|(?:the|this|that) (?:given )?(?:statement|sentence|claim))(?:'s| is) [*_\"']{0,4})?"
+    r"[*_\"']{0,4}(?:(?:it|this|that|(?:the|this|that) (?:given )?(?:statement|sentence|claim))(?:'s"
+    r"| is) [*_\"']{0,4})?"
     r"(?:(?P<true>correct|accurate|(?:an? )?(?:true|correct) statement)"
-    r"|(?P<false>incorrect|inaccurate|untrue|not (?:true|correct|accurate)|(?:an? )?(?:false|incorrect) statement))[*_\"'.!]{0,6}"
+    r"|(?P<false>incorrect|inaccurate|untrue|not (?:true|correct|accurate)|(?:an? )?(?:false"
+    r"|incorrect) statement))[*_\"'.!]{0,6}"
 )
 BREAK = re.compile(r"[.!?;] ")
 BESIDE = re.compile(r"(?P<text>\S.*?)(?: - | \(|[,:;.!] |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
@@ -199,7 +211,8 @@ TRUE_ONLY = re.compile(
     r"\b(?:true|correct|false|incorrect) only\b|\bonly (?:true|correct|false|incorrect) (?:for|in|of|if|when)\b"
 )
 CORRECTS = re.compile(
-    r"[#*_ ]{0,8}(?:no|wait|sorry|oops|actually|correction|scratch that|in fact|on second thoughts?|let me (?:reconsider|rethink|correct|re-?check))\b"
+    r"[#*_ ]{0,8}(?:no|wait|sorry|oops|actually|correction|scratch that|in fact|on second thoughts?|let me "
+    r"(?:reconsider|rethink|correct|re-?check))\b"
     r"(?:[,:.!]| that\b| this\b| my)"
 )
 CONTRASTS = re.compile(r"[#*_ ]{0,8}(?:but|however)\b")

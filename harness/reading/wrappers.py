@@ -93,11 +93,11 @@ Pairs = list[tuple[str, object]]
 def _pairs(text: str) -> Pairs | None:
     """The pairs of a text that is one JSON object with the key `answer`; a Python dict's single quotes are allowed."""
     whole = text.strip()
+    whole = whole if '"' in whole else whole.replace("'", '"')
     if not whole.startswith("{") or too_deep(whole):  # how deep JSON may be must not hang on the stack that is left
         return None
     try:
-        quoted = whole if '"' in whole else whole.replace("'", '"')
-        pairs: Pairs = json.loads(quoted, object_pairs_hook=list, parse_int=str, parse_float=str)
+        pairs: Pairs = json.loads(whole, object_pairs_hook=list, parse_int=str, parse_float=str)
     except ValueError:
         return None  # not JSON: read as any other text
     return pairs if "answer" in {key.casefold() for key, _ in pairs} else None
