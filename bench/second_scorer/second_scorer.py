@@ -1057,7 +1057,7 @@ class Reader:
             w = writing(lines[i])
             m = EXPR['CORRECTS'].match(w)
             if m and last_said >= i:
-                return lines[i:]
+                return lines[i:] if self.claim(lines[i]) else lines[i + 1:]
             if m and not truths(self.choices) and self.chooses(w[m.end():].strip()):
                 return [w[m.end():].strip()] + lines[i + 1:]
             if EXPR['CONTRASTS'].match(w) and first_said == i:
@@ -1097,7 +1097,11 @@ class Reader:
         if decided[0] != CHOICE:  # 4
             return decided
         label = decided[1]
+        beside = {i for i, letter in listed.items() if letter != label and (
+            not EXPR['SAYS_RIGHT'].search(writing(lines[i])) or EXPR['NEGATION'].search(writing(lines[i])))}
         for i, x in enumerate(lines[:at]):  # 5
+            if i in beside:
+                continue
             if retracts(x, label, self.choices) and not (i in listed and self.chooses(x)):
                 return NO_CHOICE
             if self.claim(x) is None and i not in listed and self.begins_with_label(x):
@@ -1107,9 +1111,8 @@ class Reader:
         for i in range(at + 1, len(lines)):  # 6
             x = lines[i]
             w = writing(x)
-            if i in listed and listed[i] != label:
-                if not EXPR['SAYS_RIGHT'].search(w) or EXPR['NEGATION'].search(w):
-                    continue
+            if i in beside:
+                continue
             if EXPR['CORRECTS'].match(w) and mentions(x, self.choices) & others:
                 return NO_CHOICE
             if (abstains_beside(x, self.choices[label]) or EXPR['HEDGED'].match(w)

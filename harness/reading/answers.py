@@ -159,7 +159,7 @@ def _corrected(lines: list[str], choices: Mapping[str, str]) -> list[str]:
         written = fold_writing(lines[i])
         if corrects := CORRECTS.match(written):
             if any(announced[i:]):
-                return lines[i:]
+                return lines[i:] if claimed(lines[i], choices) else lines[i + 1 :]
             direct = written[corrects.end() :].strip()
             if not truths(choices) and _names_one(claimed(direct, choices)):
                 return [direct, *lines[i + 1 :]]
@@ -212,6 +212,7 @@ def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
         return unparseable("names more than one choice")
     if chosen.label is None:
         return chosen
+    aside = {i for i in listed if _lists_another(lines[i], chosen.label)}
     before = any(
         (retracts(line, chosen.label, choices[chosen.label]) and not (i in listed and _names_one(claims[i])))
         or (
@@ -221,11 +222,10 @@ def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
             and not (explicit and _denies(line))
         )
         for i, line in enumerate(lines[:deciding])
+        if i not in aside
     )
     after = any(
-        takes_back_after(line, chosen.label, choices)
-        for i, line in enumerate(lines)
-        if i > deciding and not (i in listed and _lists_another(line, chosen.label))
+        takes_back_after(line, chosen.label, choices) for i, line in enumerate(lines) if i > deciding and i not in aside
     )
     if before or after:
         return unparseable(f"{chosen.reason}, then hedged, taken back or given to another choice")
