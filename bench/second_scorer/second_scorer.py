@@ -67,7 +67,7 @@ EXPRESSIONS = {
         r'60a\U0001f642]\ufe0f?|\[\^?\d{1,3}(?:, ?\d{1,3}){0,9}\]|\u3010[^\u3010\u3011]{1,40}\u3011|[(\[]'
         r'(?:(?:very )?(?:high|low|medium|moderate) confidence|confidence(?: level)?(?::|=| is)? ?(?:(?:very '
         r")?(?:high|low|medium|moderate)|[\d.]{1,5} ?%?)|(?:i'm |i am )?\d{1,3} ?% (?:confident|sure|certain"
-        r'|confidence))[)\]])\s{0,40}\Z'
+        r'|confidence))[)\]])\.?\s{0,40}\Z'
     ),
     'ANNOUNCED': (
         r'(?:(?:[,;:]| [\-\u2013\u2014]) (?:and )?| )(?=(?:(?:[Bb]ut|[Hh]owever|[Ss]o|[Tt]herefore|[Tt]hus'

@@ -56,7 +56,7 @@ TRAILER = re.compile(
     r"|[(\[](?:(?:very )?(?:high|low|medium|moderate) confidence|confidence(?: level)?(?::|="
     r"| is)? ?(?:(?:very )?(?:high|low"
     r"|medium|moderate)|[\d.]{1,5} ?%?)|(?:i'm |i am )?\d{1,3} ?% (?:confident|sure|certain|confidence))[)\]])"
-    r"\s{0,40}\Z",
+    r"\.?\s{0,40}\Z",
     re.IGNORECASE,
 )
 _ADJECTIVES = (
