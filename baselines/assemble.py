@@ -13,10 +13,12 @@ from baselines.edu_rag_paper import Retriever, System, closed_book
 from baselines.edu_rag_paper import assemble as answering
 from baselines.parts import Fuse, Kind, factory_of, make
 from baselines.pipeline import Numbers, Pipeline, numbers_of_classes
-from baselines.prompts.generate import LanguageModel, PromptPair, by_confidence
+from baselines.prompts.generate import LanguageModel, PromptPair, answer_with, by_confidence
 from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
+from baselines.sourced_answers import sourced
 from baselines.verify.guard import guarded
 from edu_rag.errors import EduRagError
+from edu_rag.serve import SystemAnswer, SystemQuestion
 
 
 def open_model(choice: ModelChoice) -> LanguageModel:
@@ -107,11 +109,19 @@ def assemble(recipe: Recipe, open_model: Callable[[ModelChoice], LanguageModel] 
     prompts = PromptPair(*recipe.model.prompts) if recipe.model.prompts is not None else None
     margin = recipe.model.abstain_margin
     answer = answering(model, recipe.model.style, _retriever(recipe, part), prompts, least_margin=margin)
+    if recipe.model.style == "text":
+        answer = sourced(answer)
     if recipe.model.abstain_below > 0:
         answer = by_confidence(answer, recipe.model.abstain_below)
     if recipe.verify is None:
         return answer
-    return guarded(answer, part("verify", recipe.verify), recipe.guard)
+    verify = part("verify", recipe.verify)
+    abstain_on = [relation for relation in recipe.guard if relation not in recipe.replace]
+
+    def answer_from(question: SystemQuestion, text: str) -> SystemAnswer:
+        return answer_with(model, recipe.model.style, question, text, prompts, least_margin=margin)
+
+    return guarded(answer, verify, abstain_on, recipe.replace, answer_from)
 
 
 def system(path: str | Path = "submission.toml") -> System:

@@ -61,6 +61,12 @@ def _order_faults(recipe: Recipe) -> Iterator[EduRagError]:
         yield ConfigError("parts.fuse", what, 'retrieve = ["bm25", "dense"], in this order')
 
 
+def _replace_faults(recipe: Recipe, settings: Mapping[str, Any]) -> Iterator[EduRagError]:
+    if recipe.replace and not str(settings.get("stack", "")).endswith("-reader"):
+        remedy = 'verify = { name = "self-check", stack = "neural-reader" }'
+        yield ConfigError("parts.replace", "needs a verifier with a reader", remedy)
+
+
 def faults_of(recipe: Recipe) -> list[EduRagError]:
     """All faults that can be seen without making a part."""
     faults = [*_model_faults(recipe.model), *_order_faults(recipe)]
@@ -71,6 +77,8 @@ def faults_of(recipe: Recipe) -> list[EduRagError]:
         if kind == "classify" and plain.get("n_classes", recipe.n_classes) != recipe.n_classes:
             what = f"{plain['n_classes']} is not the recipe's own n_classes, {recipe.n_classes}"
             faults.append(ConfigError("parts.classify.n_classes", what, "set n_classes next to classify, once"))
+        if kind == "verify":
+            faults += _replace_faults(recipe, plain)
     return faults
 
 

@@ -143,15 +143,15 @@ class ServerModel:
         reply = self._ask(
             prompt, 1, **({"logprobs": True, "top_logprobs": self.n_top} if chat else {"logprobs": self.n_top})
         )
-        told = _first_token(reply)
-        if not told:
+        likeliest = _first_token(reply)
+        if not likeliest:
             raise SubmissionError(
                 self.base_url,
-                "does not tell the log-probabilities of the next token (`top_logprobs`)",
+                "does not return the log-probabilities of the next token (`top_logprobs`)",
                 "use answer style `letter`, or a server such as vLLM, llama.cpp or OpenAI",
             )
-        least = min(value for _, value in told)
-        found = [_log_sum([value for token, value in told if _says(token, text)], least) for text in texts]
+        least = min(value for _, value in likeliest)
+        found = [_log_sum([value for token, value in likeliest if _says(token, text)], least) for text in texts]
         return NextToken(found, _n_tokens(reply, "prompt_tokens"))
 
     def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
@@ -241,9 +241,9 @@ class ServerModel:
         }
         reply = self._post(f"{self._root}/completion", body)
         try:
-            told = reply["completion_probabilities"][0]
-            if told["id"] == token and math.isfinite(told["logprob"]):
-                return float(told["logprob"])
+            first = reply["completion_probabilities"][0]
+            if first["id"] == token and math.isfinite(first["logprob"]):
+                return float(first["logprob"])
         except (KeyError, IndexError, TypeError, ValueError):
             pass
         raise _odd(self._root, reply)
@@ -256,18 +256,18 @@ def _beginning(data: bytes | None) -> str:
 def _n_tokens(reply: Any, name: str) -> int:
     """A count that the server returns; 0 if it returns none, because no answer depends on it."""
     usage = reply.get("usage")
-    told = usage.get(name) if isinstance(usage, dict) else None
-    return told if isinstance(told, int) and told >= 0 else 0
+    n = usage.get(name) if isinstance(usage, dict) else None
+    return n if isinstance(n, int) and n >= 0 else 0
 
 
 def _first_token(reply: Any) -> list[tuple[str, float]]:
     """The likeliest first tokens of a reply, as chat (a list of records) or completions (one table) tell them."""
     try:
-        told = reply["choices"][0]["logprobs"]
-        if "content" in told:
-            pairs = [(one["token"], float(one["logprob"])) for one in told["content"][0]["top_logprobs"]]
+        logprobs = reply["choices"][0]["logprobs"]
+        if "content" in logprobs:
+            pairs = [(one["token"], float(one["logprob"])) for one in logprobs["content"][0]["top_logprobs"]]
         else:
-            pairs = [(token, float(value)) for token, value in told["top_logprobs"][0].items()]
+            pairs = [(token, float(value)) for token, value in logprobs["top_logprobs"][0].items()]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         return []
     return [(token, value) for token, value in pairs if isinstance(token, str) and math.isfinite(value)]
@@ -288,13 +288,13 @@ def _log_sum(values: Sequence[float], least: float) -> float:
 def _echoed(reply: Any, at_least: int) -> list[tuple[int, float]]:
     """Places (in characters of the text) and log-probabilities of an echoed prompt; empty when it was not echoed."""
     try:
-        told = reply["choices"][0]["logprobs"]
-        pairs = zip(told["text_offset"], told["token_logprobs"], strict=True)
+        logprobs = reply["choices"][0]["logprobs"]
+        pairs = zip(logprobs["text_offset"], logprobs["token_logprobs"], strict=True)
         places = [(int(place), float(value)) for place, value in pairs if value is not None]
     except (KeyError, IndexError, TypeError, ValueError):
         return []
-    told_all = len(places) > 1 and places[-1][0] >= at_least and all(math.isfinite(value) for _, value in places)
-    return places if told_all else []
+    is_complete = len(places) > 1 and places[-1][0] >= at_least and all(math.isfinite(value) for _, value in places)
+    return places if is_complete else []
 
 
 def _odd(where: str, reply: object) -> SubmissionError:

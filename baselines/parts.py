@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
+from edu_rag.files.mistyped import mistyped
 from edu_rag.serve import SystemQuestion
 
 
@@ -104,9 +105,10 @@ Relation = Literal["yes", "no", "not_related"]
 
 
 class Check(NamedTuple):
-    """A verifier's result: the relation, the passage that it looked at, and the cost in tokens.
+    """A verifier's result: the relation, the best passage that it looked at, and the cost in tokens.
 
-    `probabilities` are those of the three relations, where the verifier knows them.
+    `probabilities` are those of the three relations, where the verifier knows them. `others` are further passages that
+    it looked at, `extract` is what a reader took from them as the answer.
     """
 
     relation: Relation
@@ -114,6 +116,8 @@ class Check(NamedTuple):
     n_input: int = 0
     n_output: int = 0
     probabilities: Mapping[Relation, float] | None = None
+    others: tuple[PagePassage, ...] = ()
+    extract: str | None = None
 
 
 class Verify(Protocol):
@@ -175,7 +179,8 @@ def _plain(where: str, value: Any, wanted: Any) -> Any:
         return msgspec.convert(value, wanted, strict=True)
     except msgspec.ValidationError as error:
         known = ", ".join(map(str, typing.get_args(wanted))) if typing.get_origin(wanted) is Literal else ""
-        raise ConfigError(where, str(error), f"known are {known}" if known else "see docs/parts.md") from None
+        what = mistyped(str(error)).what
+        raise ConfigError(where, what, f"known are {known}" if known else "see docs/parts.md") from None
 
 
 def _known(name: str, names: Iterable[str]) -> str:

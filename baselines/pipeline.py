@@ -96,9 +96,9 @@ class Pipeline:
         both into the context and does not say which of them gives way.
         """
         found, triplets = self._found(question)
-        told = join(triplets, self.max_chars // 2)
-        read = join(found, self.max_chars - (len(told.text) + 1 if told.text else 0))
-        return Context(" ".join(filter(None, [read.text, told.text])), [*read.passages, *told.passages])
+        facts = join(triplets, self.max_chars // 2)
+        read = join(found, self.max_chars - (len(facts.text) + 1 if facts.text else 0))
+        return Context(" ".join(filter(None, [read.text, facts.text])), [*read.passages, *facts.passages])
 
 
 TWO_CLASSES = (

@@ -24,10 +24,13 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from baselines.edu_rag_paper import MAX_CHARS, TOP_K
+from baselines.parts import Relation
 from baselines.prompts.generate import StyleName
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.files.typed import faults_and_record
 
+NEEDS = {"n_classes": "classify", "rerank_from": "rerank", "guard": "verify", "replace": "verify"}
+"""Settings of a recipe that have an effect only with this part."""
 Count = Annotated[int, Meta(ge=1)]
 Choice = str | dict[str, Any]
 """A part by name, or a table with its name and its settings."""
@@ -69,7 +72,7 @@ class Recipe:
     `query` is the text to search for: the question's text, or that and its choices. `candidates` are kept from each
     retriever; `top_k` passages of at most `max_chars` characters in all make the context. With `classify`, the numbers
     of HyPA-RAG's Tables 6-7 for the query's class replace `top_k`, Q, K and S (`n_classes` says which column).
-    `guard` abstains if `verify` finds one of these relations.
+    `guard` abstains if `verify` finds one of these relations; `replace` takes the reader's answer instead.
     """
 
     query: Literal["question", "question-and-choices"] = "question"
@@ -89,6 +92,7 @@ class Recipe:
     graph_depth: Count = 2
     verify: Choice | None = None
     guard: tuple[Literal["no", "not_related"], ...] = ("no", "not_related")
+    replace: tuple[Relation, ...] = ()
     model: ModelChoice = field(default_factory=lambda: ModelChoice(name="smollm2-135m"))
 
 
@@ -126,13 +130,18 @@ def _without_effect(parts: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for key in ("top_k", "graph_keywords", "graph_depth"):
         if key in parts and "classify" in parts:
             yield key, "has no effect: with classify, Tables 6-7 say it", f"leave {key} or classify out"
-    for key, needs in (("n_classes", "classify"), ("rerank_from", "rerank"), ("guard", "verify")):
+    for key, needs in (
+        ("n_classes", "classify"),
+        ("rerank_from", "rerank"),
+        ("guard", "verify"),
+        ("replace", "verify"),
+    ):
         if key in parts and needs not in parts:
             yield key, f"has no effect without {needs}", f"name {needs}, or leave {key} out"
     for key in ("graph_keywords", "graph_depth"):
         if key in parts and "graph" not in parts:
             yield key, "has no effect without graph", f"name graph, or leave {key} out"
-    if "verify" in parts and parts.get("guard") == []:
+    if "verify" in parts and parts.get("guard") == [] and not parts.get("replace"):
         yield "guard", "is empty, so that verify would change no answer", "leave verify out, or name relations"
     retrieve = parts.get("retrieve", [])
     if "fuse" in parts and isinstance(retrieve, list | tuple) and len(retrieve) < 2:

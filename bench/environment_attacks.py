@@ -3,8 +3,8 @@
 Usage: .venv/bin/python bench/environment_attacks.py    (as root or another user; some three minutes)
 
 The attacks are those of tests/harness: package_attacks, network_attacks, environment_attacker. For comparison, the
-packages are installed by `pip install --target`, which is not told to refuse anything, and the network is a proxy as it
-is often written: it looks for the granted name at the end of the target, and leaves the name to the dial.
+packages are installed by a plain `pip install --target`, and the network is a proxy as it is often written: it looks
+for the granted name at the end of the target, and leaves the name to the dial.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from harness.named_network.forward_proxy import SOCKET_NAME, Traffic  # noqa: E4
 
 
 def _plain_pip(place: Place) -> Path | None:
-    """The environment by pip alone; one that is there is used again as it is."""
+    """The environment by pip alone; an existing one is used again."""
     site = place.cache / "packages-v1" / "entry" / "site"
     if site.is_dir():
         return site

@@ -1,10 +1,11 @@
 """How far the judges of free text agree with people: the rules on all human verdicts, a small model on a sample.
 
 Usage: .venv/bin/python bench/judge_audit.py [DATA] [--model FILE.gguf] [--sample N] [--cache FILE] [--json FILE]
+                                             [--claims [NAME …]]
 
 DATA holds openqa.jsonl and evouna.jsonl. `--model` serves the weights by llama.cpp (xllamacpp) on loopback, one thread;
 10 to 20 s an answer for 1.5 billion parameters. `--cache` keeps its grades, so that a run broken off goes on. Run it
-with `nice -n 19`. Prints Markdown.
+with `nice -n 19`. `--claims` asks the model as a judge of claims instead (correctness-1 to -3). Prints Markdown.
 """
 
 from __future__ import annotations
@@ -19,14 +20,20 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag.files.manifest import file_sha256
+from harness.judging.claims.claim_graders import CorrectnessGrader
+from harness.judging.claims.claims_judge import ClaimsJudge, KeptReplies, ModelChat
 from harness.judging.free_text import FreeTextJudge, Rules
 from harness.judging.grading import JudgeChain
-from harness.judging.judge_audit import HumanVerdict, JudgeAudit, audit, audit_values, read_human
+from harness.judging.judge_audit import HumanVerdict, JudgeAudit, audit, audit_values, kappa_mark, read_human
 from harness.judging.judge_cache import CachedJudge
 from harness.judging.judge_model import JudgeSettings, ModelJudge
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVER = ROOT / "tests" / "baselines" / "llama_server.py"
+HEAD = (
+    "| judge | answers | n | unjudged | agreement | kappa | 95 % | rho | 95 % | precision | recall | bound |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|"
+)
 FILES = ("openqa.jsonl", "evouna.jsonl")
 
 
@@ -52,15 +59,17 @@ def _rows(name: str, found: JudgeAudit, part: str) -> Iterator[str]:
             _rate(a.agreement),
             _rate(a.kappa),
             _interval(a.kappa_interval),
+            _rate(a.spearman),
+            _interval(a.spearman_interval),
             _rate(a.precision),
             _rate(a.recall),
+            kappa_mark(a, found.least_kappa),
         )
         yield f"| {' | '.join(cells)} |"
 
 
 def _print(name: str, found: JudgeAudit, part: str) -> None:
-    print("| judge | answers | n | unjudged | agreement | kappa | 95 % | precision | recall |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(HEAD)
     print("\n".join(_rows(name, found, part)))
     print()
 
@@ -73,6 +82,27 @@ def _served(weights: Path) -> Iterator[str]:
             raise RuntimeError("the server has no output")
         yield next(line.decode().strip() for line in child.stdout if line.startswith(b"http://"))
         child.communicate()
+
+
+def _claims_audits(
+    verdicts: list[HumanVerdict], weights: Path, names: list[str], sample: int, cache: Path | None
+) -> dict[str, JudgeAudit]:
+    with _served(weights) as url:
+        settings = JudgeSettings(base_url=f"{url}/v1", model=weights.stem, timeout_s=600.0, max_tokens=200)
+        judge = ClaimsJudge(ModelChat(ModelJudge(settings)), KeptReplies(cache))
+        graders = {name: CorrectnessGrader(judge, int(name[-1])) for name in names}
+        return {name: audit(verdicts, JudgeChain([grader]), sample=sample) for name, grader in graders.items()}
+
+
+def _print_claims(found: dict[str, JudgeAudit], weights: Path, sample: int) -> None:
+    print(f"{weights.stem} as a judge from 1 to 5, on {sample} answers (seed 0); kappa of a score of at least 4.\n")
+    print(HEAD)
+    for name, one in found.items():
+        print("\n".join(_rows(name, one, "judged")))
+    print()
+    for name, one in found.items():
+        reasons = "; ".join(f"{n} {reason[:90]}" for reason, n in list(one.unjudged.items())[:3])
+        print(f"- {name}, unjudged {one.groups[0].n_unjudged}: {reasons or 'none'}")
 
 
 def _model_audit(verdicts: list[HumanVerdict], weights: Path, sample: int, cache: Path | None) -> JudgeAudit:
@@ -90,8 +120,15 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=150)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--claims", nargs="*", choices=[f"correctness-{i}" for i in (1, 2, 3)])
     given = parser.parse_args()
     verdicts = read_human([given.data / name for name in FILES])
+    if given.claims is not None:
+        names = given.claims or ["correctness-1", "correctness-2", "correctness-3"]
+        _print_claims(
+            _claims_audits(verdicts, given.model, names, given.sample, given.cache), given.model, given.sample
+        )
+        return
     values: dict[str, Any] = {}
     rules = audit(verdicts, JudgeChain([Rules()]))
     values["rules"] = audit_values(rules)

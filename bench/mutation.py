@@ -1,6 +1,6 @@
 """Mutation testing of the code that makes numbers: which small faults would no fast test notice?
 
-    python bench/mutation.py [--group NAME …] [--scratch FOLDER] [--json FILE] [--kept FILE …] [--again FILE …]
+    python bench/mutation.py [--group NAME …] [--digits 15] [--scratch FOLDER] [--json FILE] [--kept FILE …] [--again …]
 
 Each group of modules is copied to a scratch folder, and mutmut changes one operator, constant or argument at a time
 there and runs the group's tests: those without a browser, a process or drawn examples (hypothesis), so that a run says
@@ -56,12 +56,26 @@ def _forget_what_was_cached(_run=[]):
 """
 
 
+INSIDE = """
+
+@pytest.fixture(autouse=True)
+def _without_children(monkeypatch):
+    from edu_rag import bounded_child
+
+    monkeypatch.setattr(bounded_child, "_inside", True)
+"""
+
+
 class Group(NamedTuple):
-    """Modules to change (globs), and the tests that should notice; `deselect` is pytest's -k."""
+    """Modules to change (globs), and the tests that should notice; `deselect` is pytest's -k.
+
+    `inside`: bounded children work in the tests' process, since mutmut runs the tests that call a function there.
+    """
 
     modules: tuple[str, ...]
     tests: tuple[str, ...]
     deselect: str = ""
+    inside: bool = False
 
 
 _READING = ("tests/harness/test_harness_answers.py", "tests/harness/test_harness_answer_verdicts.py")
@@ -92,6 +106,12 @@ GROUPS = {
     "attribution": Group(("harness/scoring/attribution.py",), ("tests/harness/test_harness_attribution.py",)),
     "confidence": Group(("harness/scoring/confidence.py",), ("tests/harness/test_harness_confidence.py",)),
     "overlap": Group(("harness/comparing/citation_overlap.py",), ("tests/harness/test_harness_overlap.py",)),
+    "run measures": Group(
+        ("harness/scoring/run_measures.py",),
+        ("tests/harness/test_harness_run_measures.py", "tests/harness/test_harness_score_run.py"),
+        inside=True,
+    ),
+    "run cards": Group(("harness/rescoring/run_cards.py",), ("tests/harness/test_harness_run_cards.py",), inside=True),
 }
 
 
@@ -105,10 +125,11 @@ class Survivor(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A group's number of mutants, and those that survived."""
+    """A group's number of mutants, and those that survived; of a sample by the last digit of a mutant's number."""
 
     n_mutants: int
     survivors: list[Survivor]
+    digits: str = ""
 
 
 def _settings(group: Group) -> str:
@@ -147,7 +168,8 @@ def _copy(group: Group, scratch: Path) -> None:
     for module in {path for pattern in group.modules for path in scratch.glob(pattern)}:
         text = module.read_text(encoding="utf-8")
         module.write_text(CACHED.sub(r"def \2\3\n\2 = \1(\2)\n\n", text), encoding="utf-8")
-    for name, more in (("tests/conftest.py", FORGET), ("pyproject.toml", _settings(group))):
+    conftest = FORGET + INSIDE * group.inside
+    for name, more in (("tests/conftest.py", conftest), ("pyproject.toml", _settings(group))):
         with (scratch / name).open("a", encoding="utf-8") as stream:
             stream.write(more)
 
@@ -205,16 +227,19 @@ def _changed(survivor: Survivor) -> str:
 
 
 def measure(
-    name: str, folder: Path, known: dict[str, str], n_children: int = 1, earlier: Result | None = None
+    name: str, folder: Path, known: dict[str, str], n_children: int, digits: str = "", earlier: Result | None = None
 ) -> Result:
-    """Run one group; of an earlier result only the survivors, since added tests let no killed mutant live."""
+    """Run one group; of an earlier result only the survivors, since added tests let no killed mutant live.
+
+    `digits`: only mutants whose number ends in one of these, a sample of a large group.
+    """
     scratch = folder / name.replace(" ", "_")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     _copy(GROUPS[name], scratch)
     only = [survivor.name for survivor in earlier.survivors] if earlier else []
-    _mutmut(scratch, "run", "--max-children", str(n_children), *only)
-    codes = _codes(scratch)
+    _mutmut(scratch, "run", "--max-children", str(n_children), *(only or [f"*__mutmut_*[{digits}]"] * bool(digits)))
+    codes = {mutant: code for mutant, code in _codes(scratch).items() if not digits or mutant[-1] in digits}
     if not codes or (earlier and len(codes) != earlier.n_mutants):
         raise SystemExit(f"{name}: {len(codes)} mutants; the code changed since the earlier run: run the whole group")
     run = {mutant: codes[mutant] for mutant in only or codes}
@@ -222,21 +247,24 @@ def measure(
     if other:
         raise SystemExit(f"{name}: {len(codes)} mutants, of which mutmut left unsettled: {other}")
     survivors = [_survivor(scratch, mutant, known) for mutant, code in run.items() if code in SURVIVED]
-    return Result(len(codes), survivors)
+    return Result(len(codes), survivors, digits)
 
 
 def _again(files: Sequence[Path], folder: Path, known: dict[str, str], n_children: int) -> None:
     """Run the survivors of these files, and write the files again."""
     for path in files:
         results = {
-            name: measure(name, folder, known, n_children, earlier) if earlier.survivors else earlier
+            name: measure(name, folder, known, n_children, earlier.digits, earlier) if earlier.survivors else earlier
             for name, earlier in _kept([path], known).items()
         }
         _write(path, results)
 
 
 def _write(path: Path, results: dict[str, Result]) -> None:
-    rows = {name: {"mutants": n, "left": [mutant[:3] for mutant in left]} for name, (n, left) in results.items()}
+    rows = {
+        name: {"mutants": n, "left": [mutant[:3] for mutant in left], "digits": digits}
+        for name, (n, left, digits) in results.items()
+    }
     path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
@@ -249,21 +277,22 @@ def _kept(files: Sequence[Path], known: dict[str, str]) -> dict[str, Result]:
                 Survivor(mutant, before, after, known.get(f"{_function(mutant)}: {after}", ""))
                 for mutant, before, after in row["left"]
             ]
-            results[name] = Result(row["mutants"], left)
+            results[name] = Result(row["mutants"], left, row.get("digits", ""))
     return results
 
 
 def _show(results: dict[str, Result]) -> None:
     """Print the page's part."""
     print("| group | modules | mutants | killed | survived | equivalent | share |\n|---|---|---|---|---|---|---|")
-    for name, (n_mutants, left) in results.items():
+    for name, (n_mutants, left, digits) in results.items():
         modules = ", ".join(f"`{module}`" for module in GROUPS[name].modules)
         n_equivalent = sum(bool(survivor.why) for survivor in left)
-        counts = f"{n_mutants} | {n_mutants - len(left)} | {len(left)} | {n_equivalent}"
+        sampled = f" (a sample: numbers that end in {' or '.join(digits)})" if digits else ""
+        counts = f"{n_mutants}{sampled} | {n_mutants - len(left)} | {len(left)} | {n_equivalent}"
         print(f"| {name} | {modules} | {counts} | {1 - len(left) / n_mutants:.1%} |")
     print("\nSurvivors (⟦before → after⟧):\n")
-    for _, left in results.values():
-        for survivor in left:
+    for result in results.values():
+        for survivor in result.survivors:
             print(_changed(survivor))
 
 
@@ -271,6 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the groups and print the page's part."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--group", action="append", choices=sorted(GROUPS), help="only this one; may be repeated")
+    parser.add_argument("--digits", default="", help="a sample: only mutants whose number ends in one of these digits")
     parser.add_argument("--scratch", type=Path, help="keep the copies here (default: a temporary folder)")
     parser.add_argument("--json", type=Path, help="write counts and survivors here too")
     parser.add_argument("--children", type=int, default=1, help="mutants tested at the same time (default: 1)")
@@ -287,7 +317,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _again(given.again, folder, known, given.children)
             results = _kept(given.again, known)
         else:
-            results = {name: measure(name, folder, known, given.children) for name in given.group or GROUPS}
+            names = given.group or GROUPS
+            results = {name: measure(name, folder, known, given.children, given.digits) for name in names}
     if given.json:
         _write(given.json, results)
     _show(results)

@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -75,8 +76,12 @@ class WarmBuilds:
         gate = str(self._gate) if point is not None else ""
         self._tell({"words": list(words), "stderr": str(self._errors), "gate": gate})
         pid = int(self._heard("pid "))
-        tracer = None if point is None else self._traced(pid, point, fault)
-        code = int(self._heard("ended "))
+        try:
+            tracer = None if point is None else self._traced(pid, point, fault)
+            code = int(self._heard("ended "))
+        except BaseException:
+            _end(pid)  # it would wait at its gate for ever
+            raise
         if tracer is not None:
             tracer.wait()
         return subprocess.CompletedProcess(list(words), code, "", self._errors.read_text(encoding="utf-8"))
@@ -91,6 +96,13 @@ class WarmBuilds:
             time.sleep(0.002)
         os.close(os.open(self._gate, os.O_WRONLY))  # the build waits for this
         return tracer
+
+
+def _end(pid: int) -> None:
+    """End a build, and what it has started. It may not have a group of processes yet."""
+    for end in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            end(pid, signal.SIGKILL)
 
 
 def _modules_of(words: Sequence[str]) -> list[str]:

@@ -28,7 +28,7 @@ class _Entry(NamedTuple):
 SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Build": {
         "demo": _Entry("edu_rag.cli.demo", "Run the whole benchmark on the bundled mini dataset, offline"),
-        "questions": _Entry("builder.question_sets.commands", "Convert question files, draw examples, count"),
+        "questions": _Entry("edu_rag.cli.questions_group", "Convert, sample, count and generate questions"),
         "build": _Entry("builder.commands", "Build a dataset from questions and a search engine"),
         "replay": _Entry("builder.commands", "Rebuild a dataset from its crawl store, without the network"),
         "crawl": _Entry("builder.commands", "Show how far a crawl is, or rebuild the index of its store"),
@@ -68,12 +68,12 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
 COMMANDS: Mapping[str, _Entry] = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 
-RESUMABLE = ("build", "run", "probe")
+RESUMABLE = ("build", "run", "probe", "questions generate")
 """Commands that go on where they stopped when they are given again."""
 
 
 def _interrupted(arguments: Sequence[str]) -> str:
-    if not arguments or arguments[0] not in RESUMABLE:
+    if not any(" ".join(arguments[:n]) in RESUMABLE for n in (1, 2)):
         return "edu-rag: interrupted"
     fresh = " without --fresh" if "--fresh" in arguments else ""
     return f"edu-rag: interrupted: run the same command again{fresh} to resume"

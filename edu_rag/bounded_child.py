@@ -27,8 +27,6 @@ from edu_rag.safe_path import guard_children
 if TYPE_CHECKING:
     import subprocess
 
-LEAST_BYTES = 128_000_000
-"""Memory that a child may add, however large we are: a file must not fail because our dataset is large."""
 NO_MEMORY = 3
 """Exit code of a child that had no memory left."""
 _BROKEN = 4
@@ -46,6 +44,8 @@ class Job(NamedTuple):
 
     `streams`: the work is a generator function, whose items are sent back as they come. A fresh interpreter gets the
     job by pickle, so `work` and `prepare` are functions of modules, methods, or partials of these.
+
+    `memory_bytes`: what the work may add to the memory that its process has when it begins, however large that is.
     """
 
     prepare: Callable[[], object]
@@ -260,16 +260,17 @@ def _limit(cpu_s: float, memory_bytes: int) -> float:
     """Bound this process, and return the processor seconds that it has used before, which do not count.
 
     The kernel enforces the limits, also where a library written in C never returns. Memory is bounded on Linux alone:
-    other systems neither report a process's memory nor enforce a limit on it.
+    other systems neither report a process's memory nor enforce a limit on it. There are two limits: on all addresses,
+    and on those that can be written to, since a fork may inherit addresses that are reserved and not yet in use. What
+    our process had freed and not given back to the system counts as its memory: a fork can use that again.
     """
     import resource
 
     _lower(resource.RLIMIT_CORE, 0)
     if sys.platform == "linux":
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
-        size, resident = (int(number) * resource.getpagesize() for number in pages[:2])
-        # A job with more memory than usual loads more libraries, however much the parent has.
-        _lower(resource.RLIMIT_AS, size + max(LEAST_BYTES, memory_bytes // 3, memory_bytes - resident))
+        size, *_, data, _ = Path("/proc/self/statm").read_text(encoding="ascii").split()
+        for limit, n_pages in ((resource.RLIMIT_AS, size), (resource.RLIMIT_DATA, data)):
+            _lower(limit, int(n_pages) * resource.getpagesize() + memory_bytes)
     used_s = time.process_time()
     _lower(resource.RLIMIT_CPU, int(used_s + cpu_s) + _GRACE_S)
     signal.setitimer(signal.ITIMER_PROF, cpu_s)

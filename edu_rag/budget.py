@@ -23,7 +23,7 @@ CPU_VARIABLE = "EDU_RAG_READING_CPU_S"
 CPU_S = 8.0
 """Processor seconds for one file: with the start of a command and the opening of a dataset it stays below ten."""
 MEMORY_BYTES = 300_000_000
-"""Memory that the child may have in total, including the part that it shares with us."""
+"""Memory that reading one file may add to what the child has when it begins."""
 SMALL_BYTES = 64_000
 """Strict JSON or plain lines of this size are read in less time than a child takes to start."""
 _LEAST_CPU_S = 0.05
@@ -68,10 +68,10 @@ def within_budget(
     cpu_s: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
 ) -> R:
-    """Return the result of `work(*arguments)`, computed in a child with `cpu_s` processor seconds and `memory_bytes` of
-    memory.
+    """Return the result of `work(*arguments)`, computed in a child with `cpu_s` processor seconds, which may add
+    `memory_bytes` of memory.
 
-    `prepare` is called in the child first, unbounded: large files of our own are best read there, since a child that
+    `prepare` is called in the child first, unbounded: our own large files are best read there, since a child that
     reads its parent's memory copies it page by page. All arguments and results must be picklable (see `Job`),
     and the result should be small. Changes that the work makes in memory are lost with the child. Inside such a child
     the work is simply done. Raises the errors of the work, and BudgetError that names `what` if the budget is spent or

@@ -154,7 +154,7 @@ def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, AskedQues
         if dataset is None:
             return check_predictions(path, None)
         require_made_on(path, dataset.manifest)
-    except EduRagError as error:  # of the record beside it, which the error names
+    except EduRagError as error:  # of the record next to it, which the error names
         return SubmissionFindings([error], [])
     try:
         if path.stem not in opened:

@@ -131,7 +131,7 @@ def _paint(sheet: _Sheet, board: Board, table: Table) -> None:
         sheet.text(x - 6 * len(words), _FIRST - 38, words, 18, tone="quiet")
     for at, row in enumerate(rows):
         _row(sheet, row, _FIRST + at * _STEP)
-    words = "Systems that share a rank cannot be told apart."
+    words = "Systems that share a rank cannot be distinguished."
     newest = f" Newest result: {date(board.built_at)}." if board.built_at else ""
     sheet.text(_LEFT, HEIGHT - 36, words + newest, 20, tone="quiet", width=1080)
 

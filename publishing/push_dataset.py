@@ -35,10 +35,10 @@ class PushPlan:
     def lines(self) -> list[str]:
         """The plan for people."""
         total = sum(self.sizes.values())
-        told = [f"{self.manifest.id} -> {self.repo}, tag {self.tag}: {len(self.sizes)} files, {total / 1e6:,.1f} MB"]
-        told += [f"  {name:<56} {size:>13,}" for name, size in self.sizes.items()]
-        told += [f"  {name:<56} {'stays here':>13}" for name in self.withheld]
-        return [*told, f"gold that becomes public: {', '.join(self.open_splits) or 'none'}", *self._twin_lines()]
+        lines = [f"{self.manifest.id} -> {self.repo}, tag {self.tag}: {len(self.sizes)} files, {total / 1e6:,.1f} MB"]
+        lines += [f"  {name:<56} {size:>13,}" for name, size in self.sizes.items()]
+        lines += [f"  {name:<56} {'stays here':>13}" for name in self.withheld]
+        return [*lines, f"gold that becomes public: {', '.join(self.open_splits) or 'none'}", *self._twin_lines()]
 
     def _twin_lines(self) -> list[str]:
         if not self.twins:

@@ -48,7 +48,7 @@ RATES = (
 INTERVALS = ("score", "accuracy", "hallucination", "missing")
 JSON_COLUMNS = ("slices", "retrieval", "attribution", "confidence", "judges", "cost", "probes", "caps", "rerun")
 PRINTS = ("ids", "questions", "gold", "support")
-TELLS_GOLD = (
+REVEALS_GOLD = (
     "outcomes",
     "lessons",
     "slices",
@@ -333,7 +333,7 @@ def scorecard_row(card: ScoreCard, entry: ResultEntry, n_predictions: int, *, hi
         "predictions_sha256": card.predictions_sha256,
         "n_predictions": n_predictions,
     }
-    return row | dict.fromkeys(TELLS_GOLD) if hidden else row
+    return row | dict.fromkeys(REVEALS_GOLD) if hidden else row
 
 
 def _read(path: Path, *, responses: bool) -> Iterator[Prediction]:

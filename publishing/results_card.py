@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
 from edu_rag.files.manifest import FileEntry
 from publishing.result_entries import ResultEntry
-from publishing.result_rows import ABSENT, CONFIGS, MAX_ANSWER, TELLS_GOLD, Cut
+from publishing.result_rows import ABSENT, CONFIGS, MAX_ANSWER, REVEALS_GOLD, Cut
 
 _HOW = f"""\
 - **`scorecards`**: one row for each system on each split, or on a seeded sample of it. The five counts are over all
@@ -108,22 +108,22 @@ def _scored(entries: Sequence[ResultEntry]) -> str:
     return markdown_table(["dataset", "split", "sample", "questions", "systems"], rows)
 
 
-def _gaps(told: CardFacts) -> str:
-    lines = [_NOT] if told.responses else [_NOT + "- No `response` (a system's whole words), which may quote pages.\n"]
-    if told.hidden:
-        named, columns = ", ".join(outside(split) for split in told.hidden), ", ".join(f"`{c}`" for c in TELLS_GOLD)
+def _gaps(facts: CardFacts) -> str:
+    lines = [_NOT] if facts.responses else [_NOT + "- No `response` (a system's whole words), which may quote pages.\n"]
+    if facts.hidden:
+        named, columns = ", ".join(outside(split) for split in facts.hidden), ", ".join(f"`{c}`" for c in REVEALS_GOLD)
         lines.append(f"- Of hidden splits ({named}): no predictions, and no {columns}, which would tell the gold.\n")
     for n, what in (
-        (told.n_without_predictions, "whose predictions are not kept with the results"),
-        (told.n_without_outcomes, "whose predictions have no outcome here, since the order of its ids is not known"),
-        (told.n_left_out, "on a sample, whose predictions are left out, since the ids of the sample are not known"),
+        (facts.n_without_predictions, "whose predictions are not kept with the results"),
+        (facts.n_without_outcomes, "whose predictions have no outcome here, since the order of its ids is not known"),
+        (facts.n_left_out, "on a sample, whose predictions are left out, since the ids of the sample are not known"),
     ):
         if n:
             lines.append(f"- Scorecards {what}: {n:,}.\n")
     return "".join(lines)
 
 
-def results_card(repo: str, entries: Sequence[ResultEntry], files: Mapping[str, FileEntry], told: CardFacts) -> str:
+def results_card(repo: str, entries: Sequence[ResultEntry], files: Mapping[str, FileEntry], facts: CardFacts) -> str:
     """README.md of published results: a function of its arguments alone, without a word of any team's."""
     tables = rows_of(files)
     counted = [[f"`{c}`", outside(s), f"{n:,}"] for c, splits in tables.items() for s, n in splits.items()]
@@ -138,7 +138,7 @@ def results_card(repo: str, entries: Sequence[ResultEntry], files: Mapping[str, 
         "that was scored; no number that a team claims enters. `manifest.json` lists the files' hashes.\n",
         _HOW,
         "## What is not in it\n",
-        _gaps(told),
+        _gaps(facts),
         "## How to load it\n",
         _load(repo, tables),
         "## How to cite it\n",

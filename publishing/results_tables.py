@@ -108,14 +108,14 @@ class WrittenResults:
         named = sorted({f"{entry.dataset_id.name} {entry.dataset_id.version}" for entry in self.entries})
         more = " …" if len(named) > MAX_NAMED else ""
         rows = sum(rows_of(self.files).get("predictions", {}).values())
-        told = f"{systems:,} systems, {len(self.entries):,} scorecards, {rows:,} predictions"
-        return f"Results: {told} ({', '.join(named[:MAX_NAMED])}{more})"
+        counts = f"{systems:,} systems, {len(self.entries):,} scorecards, {rows:,} predictions"
+        return f"Results: {counts} ({', '.join(named[:MAX_NAMED])}{more})"
 
     def lines(self) -> list[str]:
         """The plan for people."""
         total = sum(self.sizes.values())
-        told = [self.message, f"-> {self.repo}: {len(self.sizes)} files, {total / 1e6:,.1f} MB"]
-        return [*told, *(f"  {name:<56} {size:>13,}" for name, size in self.sizes.items()), *self.notes]
+        lines = [self.message, f"-> {self.repo}: {len(self.sizes)} files, {total / 1e6:,.1f} MB"]
+        return [*lines, *(f"  {name:<56} {size:>13,}" for name, size in self.sizes.items()), *self.notes]
 
 
 @dataclass(slots=True)
@@ -174,9 +174,9 @@ class _Writer:
             self._table("predictions", entry.split).add(rows)
         row = scorecard_row(card, entry, n_rows, hidden=hidden)
         self._table("scorecards", entry.split).add(pa.Table.from_pylist([row], schema=scorecard_schema()))
-        return "hidden" if hidden else self._told(entry, is_proven=ids is not None)
+        return "hidden" if hidden else self._completeness(entry, is_proven=ids is not None)
 
-    def _told(self, entry: ResultEntry, *, is_proven: bool) -> str:
+    def _completeness(self, entry: ResultEntry, *, is_proven: bool) -> str:
         name, version, _ = entry.dataset_id
         place = f"{entry.slug} on {name} {version} {entry.split} {entry.sample or ''}".rstrip()
         if entry.predictions is None:
@@ -222,10 +222,10 @@ def write_results(folder: Path, asked: PublishRequest) -> WrittenResults:
         for entry in entries:
             stage.add(writer.add(entry))
     files, gaps, hidden = writer.close(), writer.gaps, asked.all_hidden
-    told = CardFacts(
+    facts = CardFacts(
         hidden, asked.responses, len(gaps.no_predictions), len(gaps.no_outcomes), len(gaps.left_out), gaps.cut
     )
-    write_file(folder / CARD, results_card(asked.repo, entries, files, told).encode())
+    write_file(folder / CARD, results_card(asked.repo, entries, files, facts).encode())
     files[CARD] = FileEntry(sha256=file_sha256(folder / CARD))
     write_json(
         folder / MANIFEST, {"hidden": hidden, "responses": asked.responses, "files": dict(sorted(files.items()))}

@@ -45,3 +45,12 @@ def test_each_package_is_pinned_once_for_any_python() -> None:
     for python in ("3.11.0", "3.11.2", "3.11.9", "3.12.4", "3.13.0"):
         names = [pin.name.lower().replace("_", "-") for pin in pins(python)]
         assert len(names) == len(set(names))
+
+
+def test_the_page_to_ask_systems_is_tested_with_the_versions_that_its_users_get() -> None:
+    """`pip install '.[try]' -c constraints.txt` once found no Gradio for the pinned Pillow."""
+    lines = (ROOT / ".ci" / "frameworks-try.txt").read_text().splitlines()
+    tested = {pin.name: str(pin.specifier) for pin in map(Requirement, lines[1:])}
+    pinned = {pin.name.lower().replace("_", "-"): str(pin.specifier) for pin in pins("3.11.0")}
+    assert {name: version for name, version in tested.items() if pinned.get(name) != version} == {}
+    assert "gradio" in tested

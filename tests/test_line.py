@@ -247,13 +247,18 @@ def test_wrong_usage_exits_2_and_suggests_the_nearest_command() -> None:
 
 def test_each_user_mistake_gives_one_clear_line(demo: Path, tmp_path: Path) -> None:
     def one_line(*words: object) -> str:
-        lines = edu_rag(*words, ok=False).stderr.strip().splitlines()
-        return lines[-1]
+        with pytest.raises(EduRagError) as found:
+            in_process(*words)
+        (line,) = str(found.value).splitlines()
+        return line
 
     config = tmp_path / "build.toml"
     config.write_text('nmae = "x"\n', encoding="utf-8")
     questions = MINI / "questions.jsonl"
-    assert "nmae" in one_line("build", "--questions", questions, "--out", tmp_path / "d", config)
+    # As a process prints it, and as our functions raise it.
+    said = edu_rag("build", "--questions", questions, "--out", tmp_path / "d", config, ok=False).stderr.splitlines()
+    assert "nmae" in said[-1]
+    assert one_line("build", "--questions", questions, "--out", tmp_path / "d", config) in said[-1]
     missing = tmp_path / "missing.jsonl"
     assert str(missing) in one_line("build", "--questions", missing, "--engine", "none", "--out", tmp_path / "d")
     empty = tmp_path / "empty"
@@ -261,7 +266,7 @@ def test_each_user_mistake_gives_one_clear_line(demo: Path, tmp_path: Path) -> N
     submission = demo / "submissions" / "blind-abstain"
     assert "no dataset folder" in one_line("score", submission, "--dataset", empty)
     other = tmp_path / "other"
-    edu_rag(
+    in_process(
         "build", "--questions", questions, "--engine", "none", "--name", "mini", "--version", "3.0.0", "--out", other
     )
     error = one_line("score", submission, "--dataset", other)

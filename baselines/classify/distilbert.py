@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from baselines.classify.marked import read_marked
 from baselines.classify.training import N_PER_CLASS, SEED, Example, examples, merged
 from baselines.embed import readable
 from baselines.parts import Classify
@@ -107,6 +108,8 @@ def distilbert(
     n_per_class: int = N_PER_CLASS,
     seed: int = SEED,
     epochs: int = AS_PAPER.epochs,
+    marked: str | None = None,
 ) -> Classify:
     """DistilBERT, fine-tuned when made: minutes on a CPU. No registry package carries its weights (docs/papers)."""
-    return fine_tuned(encoder, examples(n_per_class, seed), n_classes, Training(epochs=epochs, seed=seed))
+    data = [*examples(n_per_class, seed), *read_marked(marked, n_classes)]
+    return fine_tuned(encoder, data, n_classes, Training(epochs=epochs, seed=seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from baselines.classify.marked import read_marked
 from baselines.classify.training import N_PER_CLASS, SEED, Example, examples, merged
 from baselines.parts import Classify
 from edu_rag.errors import MissingExtraError
@@ -49,11 +50,18 @@ def trained(model: ModelName, data: Sequence[Example], n_classes: Literal[2, 3])
     return classify
 
 
-def logistic_regression(n_classes: Literal[2, 3] = 3, n_per_class: int = N_PER_CLASS, seed: int = SEED) -> Classify:
-    """TF-IDF and logistic regression, trained when made on `n_per_class` generated questions a class."""
-    return trained("logistic-regression", examples(n_per_class, seed), n_classes)
+def logistic_regression(
+    n_classes: Literal[2, 3] = 3, n_per_class: int = N_PER_CLASS, seed: int = SEED, marked: str | None = None
+) -> Classify:
+    """TF-IDF and logistic regression, trained when made on `n_per_class` generated questions a class.
+
+    `marked` is a file of annotations, whose questions are added (baselines.classify.marked).
+    """
+    return trained("logistic-regression", [*examples(n_per_class, seed), *read_marked(marked, n_classes)], n_classes)
 
 
-def svm(n_classes: Literal[2, 3] = 3, n_per_class: int = N_PER_CLASS, seed: int = SEED) -> Classify:
-    """TF-IDF and a linear SVM, trained when made on `n_per_class` generated questions a class."""
-    return trained("svm", examples(n_per_class, seed), n_classes)
+def svm(
+    n_classes: Literal[2, 3] = 3, n_per_class: int = N_PER_CLASS, seed: int = SEED, marked: str | None = None
+) -> Classify:
+    """TF-IDF and a linear SVM, trained when made on the same questions."""
+    return trained("svm", [*examples(n_per_class, seed), *read_marked(marked, n_classes)], n_classes)

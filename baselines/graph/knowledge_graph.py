@@ -60,12 +60,12 @@ def triplets_in(graph: MultiDiGraph[str]) -> list[CitedTriplet]:
     edges = sorted(graph.edges(keys=True, data=True), key=lambda edge: edge[2])
     return [
         CitedTriplet(
-            Triplet(Entity(told["subject"], subject), told["predicate"], Entity(told["object"], object_)),
-            told["page_id"],
-            told["start"],
-            told["end"],
+            Triplet(Entity(edge["subject"], subject), edge["predicate"], Entity(edge["object"], object_)),
+            edge["page_id"],
+            edge["start"],
+            edge["end"],
         )
-        for subject, object_, _, told in edges
+        for subject, object_, _, edge in edges
     ]
 
 

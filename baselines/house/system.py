@@ -76,10 +76,10 @@ def house_system(models: Models, fitted: Fitted) -> Callable[[SystemQuestion], S
         shares = probabilities(values, matrix(question, found.values, names)).tolist()
         labels = list(question.choices)
         best = max(range(len(labels)), key=shares.__getitem__)
-        told = ", ".join(f"{label} {share:.3f}" for label, share in zip(labels, shares, strict=True))
+        listed = ", ".join(f"{label} {share:.3f}" for label, share in zip(labels, shares, strict=True))
         return SystemAnswer(
             answer=labels[best] if shares[best] > fitted.answer_above[which] else None,
-            response=f"{FORMAT}: {told}",
+            response=f"{FORMAT}: {listed}",
             confidence=min(1.0, shares[best]),
             passages=[window.span for window in found.windows],
             input_tokens=found.n_input,

@@ -34,6 +34,23 @@ def says_unknown(reply: str) -> bool:
     return _UNKNOWN.search(reply) is not None
 
 
+_NOT_FOUND = re.compile(
+    r"\b(?:not\s+found\s+in\s+(?:the\s+)?context"
+    r"|(?:does\s+not|doesn\W?t)\s+(?:provide|contain|have)\s+(?:sufficient|enough)\s+information)\b"
+    r"|^\W*i\s+(?:do\s+not|don\W?t)\s+know\b",
+    re.IGNORECASE,
+)
+
+
+def says_not_found(reply: str) -> bool:
+    """Whether a free text says that its context holds no answer, in the words of Nautiyal et al. or Mala et al.
+
+    Nautiyal et al. (section 3.7): "Answer not found in context". Mala et al. (appendix A): "The context doesn't provide
+    sufficient information". "I don't know" counts at the start only: a text about what people do not know may be right.
+    """
+    return _NOT_FOUND.search(reply) is not None
+
+
 def by_confidence(
     answer: Callable[[SystemQuestion], SystemAnswer], least: float
 ) -> Callable[[SystemQuestion], SystemAnswer]:
@@ -57,6 +74,8 @@ MAX_NEW_TOKENS = 1
 """EDU-RAG section 4.3."""
 MAX_ABSTAIN_TOKENS = 6
 """Enough for "I don't know."."""
+MAX_TEXT_TOKENS = 256
+"""Of an answer in free text. Nautiyal et al. allow 1,024 and Mala et al. 8,132; both ask for short answers."""
 
 
 class Generated(NamedTuple):
@@ -131,6 +150,18 @@ def instructed(model: LanguageModel, question: SystemQuestion, prompt: FilledPro
     )
 
 
+def free_text(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> SystemAnswer:
+    """The generated text is the answer, unless it says that the context holds none (Nautiyal et al., section 3.7)."""
+    said = model.generate(prompt, MAX_TEXT_TOKENS)
+    text = said.text.strip()
+    return SystemAnswer(
+        answer=None if says_not_found(text) else text or None,
+        response=f"{prompt.made_from}: {said.text!r}",
+        input_tokens=said.n_input,
+        output_tokens=said.n_output,
+    )
+
+
 def shares(logprobs: Sequence[float]) -> list[float]:
     """Each one's share of their total probability; adds up to one. Equal shares if none has any probability."""
     best = max(logprobs)
@@ -145,7 +176,7 @@ class Ranked(NamedTuple):
     """The log-probability of each choice, the text that reports them, and the number of tokens used."""
 
     scores: list[float]
-    told: str
+    text: str
     n_input: int
     n_output: int
 
@@ -163,8 +194,8 @@ def _by_text(rank: Callable[[Sequence[float]], float]) -> Ranking:
         texts = [" " + (harmless(text) or "-") for text in question.choices.values()]
         found = model.likelihoods(prompt.plain, texts)
         scores = [rank(tokens) for tokens in found.logprobs]
-        told = ", ".join(f"{label} {score:.3f}" for label, score in zip(question.choices, scores, strict=True))
-        return Ranked(scores, told, found.n_input, 0)
+        text = ", ".join(f"{label} {score:.3f}" for label, score in zip(question.choices, scores, strict=True))
+        return Ranked(scores, text, found.n_input, 0)
 
     return ranked
 
@@ -173,8 +204,8 @@ def _by_letter(model: LanguageModel, question: SystemQuestion, prompt: FilledPro
     found = model.next_token_logprobs(prompt, list(question.choices))
     each = zip(question.choices, shares(found.logprobs), strict=True)
     whole = min(1.0, math.fsum(math.exp(value) for value in found.logprobs))
-    told = ", ".join(f"{label} {share:.4f}" for label, share in each)
-    return Ranked(found.logprobs, f"{told}; labels {whole:.4f}", found.n_input, 1)
+    text = ", ".join(f"{label} {share:.4f}" for label, share in each)
+    return Ranked(found.logprobs, f"{text}; labels {whole:.4f}", found.n_input, 1)
 
 
 def likeliest(ranking: Ranking, least_margin: float = 0.0) -> Style:
@@ -194,7 +225,7 @@ def likeliest(ranking: Ranking, least_margin: float = 0.0) -> Style:
         second = max((share for place, share in enumerate(each) if place != best), default=0.0)
         return SystemAnswer(
             answer=labels[best] if each[best] - second >= least_margin else None,
-            response=f"{prompt.made_from}: {found.told}",
+            response=f"{prompt.made_from}: {found.text}",
             confidence=min(1.0, each[best]),
             input_tokens=found.n_input,
             output_tokens=found.n_output,
@@ -203,7 +234,7 @@ def likeliest(ranking: Ranking, least_margin: float = 0.0) -> Style:
     return answer
 
 
-StyleName = Literal["letter", "abstain", "letter-likelihood", "likelihood", "likelihood-mean"]
+StyleName = Literal["letter", "abstain", "text", "letter-likelihood", "likelihood", "likelihood-mean"]
 RANKINGS: dict[StyleName, Ranking] = {
     "letter-likelihood": _by_letter,
     "likelihood": _by_text(math.fsum),
@@ -216,6 +247,7 @@ not favour short choices."""
 STYLES: dict[StyleName, Style] = {
     "letter": letter,
     "abstain": instructed,
+    "text": free_text,
     **{name: likeliest(ranking) for name, ranking in RANKINGS.items()},
 }
 
@@ -230,6 +262,7 @@ class PromptPair(NamedTuple):
 PROMPTS: dict[StyleName, PromptPair] = {
     "abstain": PromptPair("abstain-vanilla-v1", "abstain-rag-v1"),
     "letter": PromptPair("letter-vanilla-v1", "letter-rag-v1"),
+    "text": PromptPair("text-vanilla-v1", "text-rag-v1"),
     "letter-likelihood": PromptPair("letter-vanilla-v1", "letter-rag-v1"),
     "likelihood": PromptPair("likelihood-vanilla-v1", "likelihood-rag-v1"),
     "likelihood-mean": PromptPair("likelihood-vanilla-v1", "likelihood-rag-v1"),

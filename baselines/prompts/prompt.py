@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from importlib import resources
 
 from edu_rag.errors import ConfigError
+from edu_rag.prompt_text import harmless as harmless
+from edu_rag.prompt_text import prompt_sections
 from edu_rag.serve import SystemQuestion
 
-_SECTION = re.compile(r"^=== (system|user)\n", re.MULTILINE)
 _MARKER = re.compile(r"\{(question|choices|labels|context|answer)\}")
-_CONTROL = re.compile(r"<(?=[|/]?[\w|]{1,40}\|?>)|\[(?=/?INST\])|<(?=</?SYS>>)")
-"""The first character of what chat templates use to mark turns: <|im_end|>, </s>, <end_of_turn>, [INST], <<SYS>>."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +60,6 @@ class Prompt:
         return FilledPrompt(system=system, user=user, made_from=self.id)
 
 
-def harmless(text: str) -> str:
-    """Text as one line that can neither start a section nor pose as a turn of the chat.
-
-    White space is folded, other control characters are dropped, and turn marks like `<|im_end|>` get a space inside.
-    """
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return _CONTROL.sub(lambda found: found[0] + " ", line)
-
-
 def load_prompt(name: str) -> Prompt:
     """The prompt of this name. Raises ConfigError naming the ones there are."""
     folder = resources.files(__package__ or "baselines.prompts")
@@ -77,8 +67,7 @@ def load_prompt(name: str) -> Prompt:
     if name not in names:
         raise ConfigError(f"prompt {name}", "there is no such prompt", f"known are {', '.join(names)}")
     raw = folder.joinpath(f"{name}.txt").read_bytes()
-    _, *parts = _SECTION.split(raw.decode("utf-8"))
-    sections = dict(zip(parts[::2], (part.strip("\n") for part in parts[1::2]), strict=True))
+    sections = prompt_sections(raw)
     if "user" not in sections:
         raise ConfigError(f"prompt {name}", "has no section `=== user`", "add it")
     return Prompt(

@@ -1,9 +1,9 @@
-"""A guard: a system that abstains where a verifier does not bear its answer out."""
+"""A guard: a system that abstains, or takes the reader's answer, where a verifier does not bear its answer out."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class Checked(NamedTuple):
     probabilities: dict[Relation, float] | None = None
 
 
-def told(answer: str, check: Check) -> str:
+def as_line(answer: str, check: Check) -> str:
     """A check as the last part of a response: one line of JSON behind a mark, which `checked_of` reads."""
     each = check.probabilities
     rounded = None if each is None else {name: round(value, 6) for name, value in each.items()}
@@ -44,11 +44,29 @@ def checked_of(response: str | None) -> Checked | None:
         return None
 
 
-def guarded(answer: System, verify: Verify, abstain_on: Collection[Relation] = ("no", "not_related")) -> System:
+AnswerFrom = Callable[[SystemQuestion, str], SystemAnswer]
+"""The model's answer to a question when it reads this text."""
+
+
+def _cited(check: Check, before: Sequence[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    looked_at = [one.span for one in (check.passage, *check.others) if one is not None]
+    return [*before, *(span for span in looked_at if span not in before)]
+
+
+def guarded(
+    answer: System,
+    verify: Verify,
+    abstain_on: Collection[Relation] = ("no", "not_related"),
+    replace_on: Collection[Relation] = (),
+    answer_from: AnswerFrom | None = None,
+) -> System:
     """The same system, with answers of these relations turned into "I don't know" (Huo et al., section 2.3).
 
-    The check's tokens are added to the answer's, and the passage that it looked at is cited. The response contains
-    the unguarded answer and the result of the check, so that one run gives the guarded and the unguarded figures.
+    With `replace_on` and `answer_from`, answers of those relations are replaced by the reader's (section 3.3.2): its
+    extract itself, or, where a question has choices, the answer that the model gives when it reads the extract. Without
+    an extract the system abstains. The check's tokens are added to the answer's, and the passages that it looked at are
+    cited. The response contains the unguarded answer and the result of the check, so that one run gives the guarded and
+    the unguarded figures.
     """
 
     def checked(question: SystemQuestion) -> SystemAnswer:
@@ -56,14 +74,31 @@ def guarded(answer: System, verify: Verify, abstain_on: Collection[Relation] = (
         if said.answer is None:
             return said
         check = verify(question, said.answer)
-        cited = [] if check.passage is None or check.passage.span in said.passages else [check.passage.span]
+        kept = replace(said, answer=None) if check.relation in abstain_on else said
+        if check.relation in replace_on and answer_from is not None:
+            kept = _readers(question, said, check, answer_from)
         return replace(
-            said,
-            answer=None if check.relation in abstain_on else said.answer,
-            response=(said.response or "") + told(said.answer, check),
-            passages=[*said.passages, *cited],
-            input_tokens=(said.input_tokens or 0) + check.n_input,
-            output_tokens=(said.output_tokens or 0) + check.n_output,
+            kept,
+            response=(kept.response or "") + as_line(said.answer, check),
+            passages=_cited(check, said.passages),
+            input_tokens=(kept.input_tokens or 0) + check.n_input,
+            output_tokens=(kept.output_tokens or 0) + check.n_output,
         )
 
     return checked
+
+
+def _readers(question: SystemQuestion, said: SystemAnswer, check: Check, answer_from: AnswerFrom) -> SystemAnswer:
+    """The reader's answer, with the cost of both answers; none without an extract."""
+    extract = (check.extract or "").strip()
+    if not extract:
+        return replace(said, answer=None)
+    if not question.choices:
+        return replace(said, answer=extract, confidence=None)
+    again = answer_from(question, extract)
+    return replace(
+        again,
+        response=f"{said.response or ''} | with the extract: {again.response or ''}",
+        input_tokens=(said.input_tokens or 0) + (again.input_tokens or 0),
+        output_tokens=(said.output_tokens or 0) + (again.output_tokens or 0),
+    )

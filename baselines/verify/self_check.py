@@ -10,13 +10,16 @@ model whether answer and passage agree: Yes, No or Not Related. Where the paper 
   whose threshold can be moved.
 - An unreadable reply means not related, since nothing is then known about the answer.
 - Without any passage (no pages, blank pages) the result is not related, without asking the model.
+
+Two things that the paper leaves to future work (section 5) are settings: the query may be the question alone, or both
+queries with their rankings fused; and the reader may summarise the best `n_passages` instead of reading one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, get_args
 
 from baselines.parts import Check, PagePassage, Relation, Verify, make
 from baselines.pipeline import Numbers, Pipeline
@@ -41,8 +44,9 @@ def with_answer(question: str, answer: str) -> str:
     return " ".join(part for part in (question[:MAX_QUERY_CHARS].strip(), answer[:MAX_QUERY_CHARS].strip()) if part)
 
 
-Stack = Literal["bm25", "neural", "neural-reader"]
+Stack = Literal["bm25", "bm25-reader", "neural", "neural-reader"]
 By = Literal["likelihood", "generation"]
+CheckQuery = Literal["question-and-answer", "question", "both"]
 
 K1, B = 0.82, 0.68
 """Huo et al., section 2.1: tuned for MS MARCO's passages."""
@@ -53,6 +57,7 @@ FIRST_WORDS = ("Yes", "No", "Not")
 """The first word of each class's name, which identifies it (figure 4)."""
 N_CLASS_TOKENS = 4
 N_READER_TOKENS = 48
+N_SUMMARY_TOKENS = 96
 _AROUND_LABEL = " \t\r\n.:()[]*\"'"
 _CLASS = re.compile(r"\b(not[\s_-]*related|yes|no)\b", re.IGNORECASE)
 
@@ -117,7 +122,7 @@ def _stack(model: LanguageModel, stack: Stack, chunk: Choice, rerank: Choice) ->
     name, settings = name_and_settings("parts.verify.chunk", chunk)
     sparse = make("retrieve", "bm25", {"k1": K1, "b": B})
     cut = make("chunk", name, settings)
-    if stack == "bm25":
+    if stack.startswith("bm25"):
         return Pipeline(chunk=cut, retrieve=[sparse], fuse=rrf(), numbers=[Numbers(top_k=1)])
     name, settings = name_and_settings("parts.verify.rerank", rerank)
     return Pipeline(
@@ -129,12 +134,24 @@ def _stack(model: LanguageModel, stack: Stack, chunk: Choice, rerank: Choice) ->
     )
 
 
-def _best_passage(find: Pipeline, question: SystemQuestion, words: str) -> PagePassage | None:
+def queries_of(question: str, answer: str, query: CheckQuery) -> list[str]:
+    """The queries that a passage is searched for with: the paper's combined one, the question alone, or both."""
+    combined, plain = with_answer(question, answer), with_answer(question, "")
+    return {"question-and-answer": [combined], "question": [plain], "both": [combined, plain]}[query]
+
+
+def best_passages(find: Pipeline, question: SystemQuestion, queries: Sequence[str], k: int) -> list[PagePassage]:
+    """The `k` best passages; the rankings of several queries are fused by reciprocal ranks, constant 60."""
     passages = find.chunk(question)
-    if not passages:
-        return None
-    found = find.rank(with_answer(question.text, words), [one.text for one in passages], find.numbers[0])
-    return passages[found[0].place] if found else None
+    texts = [one.text for one in passages]
+    if not texts:
+        return []
+    if len(queries) == 1:
+        found = find.rank(queries[0], texts, Numbers(top_k=k))
+    else:
+        lists = [find.rank(one, texts, Numbers(top_k=max(k, find.candidates))) for one in queries]
+        found = rrf()(queries[0], texts, lists, k)
+    return [passages[one.place] for one in found]
 
 
 def self_check(
@@ -144,33 +161,47 @@ def self_check(
     chunk: Choice | None = None,
     rerank: Choice = "bi-encoder",
     prompt: str = "relation-v1",
-    reader_prompt: str = "reader-v1",
+    reader_prompt: str | None = None,
+    query: CheckQuery = "question-and-answer",
+    n_passages: int = 1,
 ) -> Verify:
-    """The verifier of Huo et al. with one of their three retrievers; `neural-reader` lets the model read first (2.2).
+    """The verifier of Huo et al. with one of their retrievers; the stacks with a reader let the model read first (2.2).
 
-    `chunk` defaults to windows of 128 tokens: a passage of MS MARCO has about 60 words. Raises ConfigError on an
-    unknown stack, way, part or prompt.
+    `chunk` defaults to windows of 128 tokens: a passage of MS MARCO has about 60 words. A reader summarises the best
+    `n_passages` (`summary-v1`), or extracts the answer from one (`reader-v1`). Raises ConfigError on an unknown stack,
+    way, part or prompt, and on several passages without a reader.
     """
-    if stack not in ("bm25", "neural", "neural-reader") or by not in WAYS:
-        raise ConfigError("parts.verify", f"stack {stack!r} by {by!r} is unknown", "see baselines.verify.self_check")
+    if stack not in get_args(Stack) or by not in WAYS or query not in get_args(CheckQuery):
+        what = f"stack {stack!r} by {by!r} with query {query!r} is unknown"
+        raise ConfigError("parts.verify", what, "see baselines.verify.self_check")
+    reads = stack.endswith("-reader")
+    if n_passages < 1 or (n_passages > 1 and not reads):
+        raise ConfigError("parts.verify.n_passages", f"is {n_passages}", "1; more only with a stack that has a reader")
     find = _stack(
         model, stack, chunk if chunk is not None else {"name": "windows", "tokens": 128, "overlap": 0}, rerank
     )
     compare = load_prompt(prompt)
-    read = load_prompt(reader_prompt) if stack == "neural-reader" else None
+    usual, n_tokens = ("reader-v1", N_READER_TOKENS) if n_passages == 1 else ("summary-v1", N_SUMMARY_TOKENS)
+    read = load_prompt(usual if reader_prompt is None else reader_prompt) if reads else None
 
     def check(question: SystemQuestion, answer: str) -> Check:
         words = said_in_words(question, answer)
-        passage = _best_passage(find, question, words)
-        if passage is None:
+        found = best_passages(find, question, queries_of(question.text, words, query), n_passages)
+        if not found:
             return Check("not_related", None)
-        told, n_input, n_output = passage.text[:MAX_CHARS], 0, 0
+        text, n_input, n_output = " ".join(one.text[:MAX_CHARS] for one in found), 0, 0
         if read is not None:
-            extracted = model.generate(read.fill(question, told), N_READER_TOKENS)
-            told, n_input, n_output = extracted.text, extracted.n_input, extracted.n_output
-        judged = WAYS[by](model, compare.fill(question, told, words))
+            extracted = model.generate(read.fill(question, text), n_tokens)
+            text, n_input, n_output = extracted.text, extracted.n_input, extracted.n_output
+        judged = WAYS[by](model, compare.fill(question, text, words))
         return Check(
-            judged.relation, passage, n_input + judged.n_input, n_output + judged.n_output, judged.probabilities
+            judged.relation,
+            found[0],
+            n_input + judged.n_input,
+            n_output + judged.n_output,
+            judged.probabilities,
+            tuple(found[1:]),
+            text if read is not None else None,
         )
 
     return check

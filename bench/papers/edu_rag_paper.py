@@ -1,6 +1,7 @@
 """The EDU-RAG paper's Tables 1 and 2 in shape, and its third question answered with controls; prints Markdown.
 
     python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls --run FOLDER [--sample NAME]
+    python bench/papers/edu_rag_paper.py textbooks --run FOLDER --split test --sample NAME
 
 FOLDER is what bench/papers/scored_runs.py describes. `coverage` also writes docs/figures/papers/edu-rag-coverage.svg.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scored_runs import SAMPLE, Run, difference, exam_of, percent, rates, run_of, share, table, unguarded
+from scored_runs import SAMPLE, SPLIT, Run, difference, exam_of, percent, rates, run_of, share, table, unguarded
 
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction
 from harness.judging.outcomes import judge
@@ -61,9 +62,11 @@ CONFIDENT = Pair("Qwen2.5-Coder 1.5B, likeliest letter", "huo-self-check-vanilla
 """The same systems with a confidence: those behind Huo et al.'s guard, taken without it."""
 
 
-def pairs_of(folder: Path, sample: str, pairs: Sequence[Pair] = PAIRS) -> list[tuple[Pair, Run, Run]]:
+def pairs_of(
+    folder: Path, sample: str, pairs: Sequence[Pair] = PAIRS, split: str = SPLIT
+) -> list[tuple[Pair, Run, Run]]:
     """The pairs whose two runs are there."""
-    exam = exam_of(folder, sample)
+    exam = exam_of(folder, sample, split)
     found = []
     for pair in pairs:
         vanilla, rag = run_of(folder, exam, pair.vanilla), run_of(folder, exam, pair.rag)
@@ -122,8 +125,23 @@ def hallucination(folder: Path, sample: str) -> None:
     rows = [(before.name, *(_published_change(before, after, m) for _, m in measures)) for before, after in PUBLISHED]
     print(table(("model", *(f"{name}, change" for name, _ in measures)), rows))
     print("Ours:\n")
+    _our_hallucination(pairs_of(folder, sample))
+
+
+def textbooks(folder: Path, sample: str, split: str) -> None:
+    """The same of published predictions on another dataset, and the change in accuracy."""
+    found = pairs_of(folder, sample, split=split)
+    _our_hallucination(found)
     rows = []
-    for pair, vanilla, rag in pairs_of(folder, sample):
+    for pair, vanilla, rag in found:
+        right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
+        rows.append((pair.name, difference(right[1], right[0])))
+    print(table(("with retrieval minus alone", "accuracy, points"), rows))
+
+
+def _our_hallucination(found: Sequence[tuple[Pair, Run, Run]]) -> None:
+    rows = []
+    for pair, vanilla, rag in found:
         for how, run in (("alone", vanilla), ("with retrieval", rag)):
             tried, wrong = int(run.attempted.sum()), int(run.wrong.sum())
             n = len(run.verdicts)
@@ -137,7 +155,7 @@ def hallucination(folder: Path, sample: str) -> None:
             )
         )
     print(table(("", "attempted %", "hallucination %", "wrong of those attempted %"), rows))
-    print("The last column's change is over the questions that both attempted.")
+    print("The last column's change is over the questions that both attempted.\n")
 
 
 def _both_attempted(vanilla: Run, rag: Run) -> str:
@@ -274,17 +292,26 @@ def _letters(one: ProbeAnswers, predictions: Mapping[str, Prediction]) -> str:
     return "".join(OUTCOME_LETTERS[verdict.outcome] for verdict in verdicts)
 
 
-PARTS = {"tables": tables, "hallucination": hallucination, "coverage": coverage, "controls": controls}
+PARTS: Mapping[str, Callable[[Path, str], None]] = {
+    "tables": tables,
+    "hallucination": hallucination,
+    "coverage": coverage,
+    "controls": controls,
+}
 
 
 def main() -> None:
     """Print one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("part", choices=(*PARTS, "textbooks"))
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--sample", default=SAMPLE)
+    parser.add_argument("--split", default=SPLIT)
     given = parser.parse_args()
-    PARTS[given.part](given.run, given.sample)
+    if given.part == "textbooks":
+        textbooks(given.run, given.sample, given.split)
+    else:
+        PARTS[given.part](given.run, given.sample)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 """Huo et al.'s self-check on real runs: what it says, how good a detector it is, what it is worth as a guard.
 
     python bench/papers/huo.py relations|detector|guard --run FOLDER [--sample NAME]
+    python bench/papers/huo.py textbooks|queries --run FOLDER --split test --sample NAME
     python bench/papers/huo.py stacks --run FOLDER --checks FILE
     python bench/papers/huo.py check --run FOLDER --to FILE [--n 100]
 
 FOLDER is what bench/papers/scored_runs.py describes. The guarded runs' responses tell the unguarded answer, the
 relation and its probabilities, so that guarded and unguarded figures come from one run. `check` asks the model again,
 with each of the paper's three retrievers, on the answers of the model alone (four prompts a question), and writes JSON
-lines that `stacks` reads.
+lines that `stacks` reads. `textbooks` and `queries` need no model, only the
+published predictions: they compare the guard with silence by confidence, and look for evidence in the best passage for
+the question, for question + answer, and for both.
 """
 
 from __future__ import annotations
@@ -22,9 +25,13 @@ from typing import NamedTuple
 import numpy as np
 from scored_runs import SAMPLE, SPLIT, difference, exam_of, p_text, percent, rates, run_of, share, table, unguarded
 
+from baselines.chunk.sentences import windows
 from baselines.parts import Relation
+from baselines.pipeline import Numbers, Pipeline
+from baselines.retrieve.bm25 import bm25
+from baselines.retrieve.fuse import rrf
 from baselines.verify.guard import Checked, checked_of
-from baselines.verify.self_check import RELATIONS
+from baselines.verify.self_check import K1, RELATIONS, B, CheckQuery, best_passages, queries_of, said_in_words
 from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.serve import SystemPage, SystemQuestion
 from edu_rag.statistics import holm, paired
@@ -34,6 +41,8 @@ SYSTEMS = {
     "the model alone": "huo-self-check-vanilla",
     "the EDU-RAG paper's system": "huo-self-check-rag",
 }
+ALONE = "edu-rag-vanilla-qwen1b"
+"""The same model without a check, on the board."""
 NAMES: Mapping[Relation, str] = {"yes": "Yes", "no": "No", "not_related": "Not Related"}
 PAPER = {"BM25": (5691, 521, 768), "Neural": (5934, 497, 549), "Neural + Reader": (5847, 628, 505)}
 """Table 1: Yes, No and Not Related of 6,980 questions."""
@@ -79,9 +88,9 @@ def guarded_of(folder: Path, exam: Exam, name: str, slug: str) -> Guarded | None
     return Guarded(name, slug, unguarded(run).outcomes, checks, confidences)
 
 
-def all_guarded(folder: Path, sample: str) -> list[Guarded]:
+def all_guarded(folder: Path, sample: str, split: str) -> list[Guarded]:
     """The guarded runs that are there. Ends the script where there is none."""
-    exam = exam_of(folder, sample)
+    exam = exam_of(folder, sample, split)
     found = [one for name, slug in SYSTEMS.items() if (one := guarded_of(folder, exam, name, slug)) is not None]
     if not found:
         raise SystemExit(f"no run of {' or '.join(SYSTEMS.values())} in {folder}")
@@ -96,7 +105,7 @@ def _counts(checks: Sequence[Checked | None]) -> list[int]:
 def relations(given: argparse.Namespace) -> None:
     """Table 1 in shape."""
     rows = [(f"the paper, {name} (6,980)", *(share(n, sum(ns)) for n in ns)) for name, ns in PAPER.items()]
-    for one in all_guarded(given.run, given.sample):
+    for one in all_guarded(given.run, given.sample, given.split):
         counts = _counts(one.checks)
         rows.append((f"ours, {one.name}, BM25 ({sum(counts)})", *(share(n, sum(counts)) for n in counts)))
     print(table(("answers of (n)", *(f"{name} %" for name in NAMES.values())), rows))
@@ -125,7 +134,7 @@ def detector(given: argparse.Namespace) -> None:
         + ".\n"
     )
     rows, summary = [], []
-    for one in all_guarded(given.run, given.sample):
+    for one in all_guarded(given.run, given.sample, given.split):
         wrong = np.array([letter == "i" for letter in one.outcomes])
         tried = np.array([letter in "ci" for letter in one.outcomes])
         for relation in RELATIONS:
@@ -165,9 +174,38 @@ GUARDS: tuple[tuple[str, tuple[Relation, ...]], ...] = (
 
 
 def guard(given: argparse.Namespace) -> None:
+    """Guarded against unguarded, and the plot of it."""
+    found = all_guarded(given.run, given.sample, given.split)
+    _guards(found)
+    _draw(found)
+    print(f"![Coverage against wrong answers]({PICTURE.name})")
+
+
+def textbooks(given: argparse.Namespace) -> None:
+    """The guard on published predictions, which keep no labels: the unguarded answers are those of the model alone."""
+    exam = exam_of(given.run, given.sample, given.split)
+    guarded, alone = (run_of(given.run, exam, slug) for slug in (SYSTEMS["the model alone"], ALONE))
+    if guarded is None or alone is None:
+        raise SystemExit(f"no run of {SYSTEMS['the model alone']} and {ALONE} in {given.run}")
+    ids = [question.question_id for question in exam.questions]
+    kept = [one for one in ids if guarded.predictions[one].answer is not None]
+    same = sum(guarded.predictions[one].answer == alone.predictions[one].answer for one in kept)
+    confidences = np.array([guarded.predictions[one].confidence or 0.0 for one in ids])
+    top = _top(confidences, len(kept))
+    own = "".join(letter if chosen else "a" for letter, chosen in zip(alone.outcomes, top, strict=True))
+    print(f"The guarded system gives the answer of {ALONE} on {share(same, len(kept))} of those that it answers.\n")
+    rows = [
+        ("no guard", *_line(alone.outcomes), ""),
+        ("abstains on No and Not Related (the paper's)", *_line(guarded.outcomes), ""),
+        (f"as often, by own confidence: {len(kept)}", *_line(own), difference(own, guarded.outcomes)),
+    ]
+    head = ("guard", "answered %", "accuracy %", "hallucination %", "score %", "score minus the paper's guard")
+    print(table(head, rows))
+
+
+def _guards(found: Sequence[Guarded]) -> None:
     """Guarded against unguarded, against abstaining at the same rate by the answer's own confidence, and by chance."""
     rows, tests = [], []
-    found = all_guarded(given.run, given.sample)
     for one in found:
         rows.append((one.name, "no guard", *_line(one.outcomes), ""))
         for name, bad in GUARDS:
@@ -199,8 +237,6 @@ def guard(given: argparse.Namespace) -> None:
         + "; ".join(f"{who}, {name}: p {p_text(p)}" for (who, name, _), p in zip(tests, adjusted, strict=True))
         + ".\n"
     )
-    _draw(found)
-    print(f"![Coverage against wrong answers]({PICTURE.name})")
 
 
 def _line(outcomes: str) -> tuple[str, ...]:
@@ -246,7 +282,7 @@ def _draw(found: Sequence[Guarded]) -> None:
 
 def _asked(folder: Path, exam: Exam, ids: Sequence[str]) -> dict[str, SystemQuestion]:
     dataset = Dataset(folder / "dataset")
-    hits, pages = dataset.hits(SPLIT), dataset.pages(SPLIT)
+    hits, pages = dataset.hits(exam.split), dataset.pages(exam.split)
     chosen = {question.question_id: question for question in exam.questions}
     return {
         one: SystemQuestion(
@@ -263,12 +299,64 @@ def _asked(folder: Path, exam: Exam, ids: Sequence[str]) -> dict[str, SystemQues
     }
 
 
+Spans = Mapping[str, Sequence[tuple[int, int]]]
+"""Evidence by page."""
+QUERIES: Mapping[CheckQuery, str] = {
+    "question": "question alone",
+    "question-and-answer": "question + answer (the paper's)",
+    "both": "both, fused",
+}
+
+
+def _holds_evidence(find: Pipeline, asked: SystemQuestion, answer: str, spans: Spans) -> list[bool]:
+    """Whether the best passage of each query shares a character with an evidence span."""
+    found = []
+    for query in QUERIES:
+        queries = queries_of(asked.text, said_in_words(asked, answer), query)
+        best = best_passages(find, asked, queries, 1)
+        found.append(
+            any(one.start < end and start < one.end for one in best for start, end in spans.get(one.page_id, ()))
+        )
+    return found
+
+
+def queries(given: argparse.Namespace) -> None:
+    """The paper's future work (section 5): the combined query against the question alone, by BM25, without a model."""
+    exam = exam_of(given.run, given.sample, given.split)
+    alone = run_of(given.run, exam, ALONE)
+    if alone is None:
+        raise SystemExit(f"no run of {ALONE} in {given.run}")
+    spans = exam.support.evidence
+    find = Pipeline(
+        chunk=windows(tokens=128, overlap=0), retrieve=[bm25(k1=K1, b=B)], fuse=rrf(), numbers=[Numbers(top_k=1)]
+    )
+    chosen = [
+        (question.question_id, said.answer, letter == "c")
+        for question, letter in zip(exam.questions, alone.outcomes, strict=True)
+        if (said := alone.predictions.get(question.question_id)) is not None
+        and said.answer is not None
+        and question.question_id in spans
+    ]
+    asked = _asked(given.run, exam, [question_id for question_id, *_ in chosen])
+    held = np.array([_holds_evidence(find, asked[name], answer, spans[name]) for name, answer, _ in chosen])
+    right = np.array([is_right for *_, is_right in chosen])
+    rows, tests = [], []
+    for name, kept in (("all", right | ~right), ("right", right), ("wrong", ~right)):
+        counts = held[kept].sum(axis=0)
+        rows.append((f"{name} ({kept.sum()})", *(share(int(n), int(kept.sum())) for n in counts)))
+        plain = held[kept, 0].astype(np.int64)
+        tests.append((name, *(difference(held[kept, i].astype(np.int64), plain) for i in (1, 2))))
+    print("The best window of 128 tokens by BM25 holds evidence, % of the questions with evidence:\n")
+    print(table(("the model's answer (n)", *QUERIES.values()), rows))
+    print(table(("the model's answer", "question + answer minus question", "both minus question"), tests))
+
+
 def check(given: argparse.Namespace) -> None:
     """Ask the model about the same answers with each of the three retrievers; one JSON line a question and stack."""
     from baselines.llama_cpp import LlamaCppModel
     from baselines.verify.self_check import self_check
 
-    exam = exam_of(given.run, given.sample)
+    exam = exam_of(given.run, given.sample, given.split)
     one = guarded_of(given.run, exam, "", SYSTEMS["the model alone"])
     if one is None:
         raise SystemExit(f"no run of {SYSTEMS['the model alone']}")
@@ -333,7 +421,15 @@ def _kappa(pairs: Sequence[tuple[str, str]]) -> str:
     return f"{found.kappa:.2f} [{found.kappa_low:.2f}, {found.kappa_upp:.2f}]"
 
 
-PARTS = {"relations": relations, "detector": detector, "guard": guard, "stacks": stacks, "check": check}
+PARTS = {
+    "relations": relations,
+    "detector": detector,
+    "guard": guard,
+    "textbooks": textbooks,
+    "queries": queries,
+    "stacks": stacks,
+    "check": check,
+}
 
 
 def main() -> None:
@@ -342,6 +438,7 @@ def main() -> None:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--sample", default=SAMPLE)
+    parser.add_argument("--split", default=SPLIT)
     parser.add_argument("--checks", type=Path)
     parser.add_argument("--to", type=Path)
     parser.add_argument("--n", type=int, default=100)

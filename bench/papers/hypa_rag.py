@@ -3,6 +3,8 @@
 Usage: bench/page.py papers/hypa_rag:claims
        bench/page.py papers/hypa_rag:classifier [--folder FOLDER]
        bench/page.py papers/hypa_rag:retrieval --folder FOLDER
+       bench/page.py papers/hypa_rag:textbooks --folder FOLDER --split test --sparse
+       bench/page.py papers/hypa_rag:chunkers --folder FOLDER --split test
        bench/page.py papers/hypa_rag:runs --folder FOLDER
        bench/page.py papers/hypa_rag:graph …          (see bench/papers/hypa_graph.py)
 
@@ -18,6 +20,8 @@ PARTS = {
     "claims": "hypa_claims",
     "classifier": "hypa_classifier",
     "retrieval": "hypa_retrieval",
+    "textbooks": "hypa_retrieval",
+    "chunkers": "hypa_chunkers",
     "runs": "hypa_runs",
     "graph": "hypa_graph",
 }

@@ -70,9 +70,9 @@ def asked(question: Question, line: bytes) -> SystemQuestion:
 class Bench:
     """Retrieval of one question under any numbers, counted against its evidence."""
 
-    def __init__(self) -> None:
+    def __init__(self, retrieve: Sequence[Rank]) -> None:
         self._chunk = windows(tokens=128, overlap=0)
-        self._retrieve = (bm25(), dense())
+        self._retrieve = retrieve
 
     def of_question(self, question: SystemQuestion) -> Callable[[Numbers], list[tuple[str, int, int]]]:
         """The passages cited for the question, by the numbers; Q None means no rewrites."""
@@ -98,10 +98,10 @@ def settings() -> list[Numbers]:
     return [*fixed, *of_classes]
 
 
-def measure(folder: Path) -> tuple[list[str], dict[Numbers, list[Found]]]:
+def measure(folder: Path, split: str, retrieve: Sequence[Rank]) -> tuple[list[str], dict[Numbers, list[Found]]]:
     """The questions with evidence, and what each setting finds for each."""
     dataset = Dataset(folder / "dataset")
-    task, support, bench = task_of(dataset, SPLIT, None), read_support(dataset, SPLIT), Bench()
+    task, support, bench = task_of(dataset, split, None), read_support(dataset, split), Bench(retrieve)
     texts: list[str] = []
     found: dict[Numbers, list[Found]] = {numbers: [] for numbers in settings()}
     for question in task.questions:
@@ -199,13 +199,16 @@ def main(arguments: Sequence[str] = ()) -> None:
     """Print the table and draw the plot."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="holds dataset/")
+    parser.add_argument("--split", default=SPLIT)
+    parser.add_argument("--sparse", action="store_true", help="BM25 alone, which needs no model; draws no plot")
     parser.add_argument("--json", type=Path, help="file for the results of each question; an existing file is read")
     given = parser.parse_args(arguments)
     if given.json is not None and given.json.is_file():
         kept = json.loads(given.json.read_text(encoding="utf-8"))
         named = {name: [Found(*one) for one in results] for name, results in kept.items()}
     else:
-        named = systems(*measure(given.folder))
+        retrieve = (bm25(),) if given.sparse else (bm25(), dense())
+        named = systems(*measure(given.folder, given.split, retrieve))
         if given.json is not None:
             given.json.write_text(json.dumps(named), encoding="utf-8")
     against = {name: _against(named, name, REFERENCE) for name in named} | {REFERENCE: "-"}
@@ -218,11 +221,13 @@ def main(arguments: Sequence[str] = ()) -> None:
         f"first column - {REFERENCE}",
     ]
     print(
-        f"{len(named[REFERENCE])} questions of the whole split {SPLIT} have evidence; percent, 95 % intervals; "
+        f"{len(named[REFERENCE]):,} questions of the whole split {given.split} have evidence; percent, 95 % intervals; "
         f"windows of 128 tokens. The classes were dealt at random once (seed {SEED}).\n"
     )
     print(table(head, rows))
     print(table(["difference in evidence in the context, points of percent", "95 % interval, p"], _pairs(named)))
+    if given.sparse:
+        return
     draw(named)
     print(f"![evidence found against words of context]({PLOT.name})")
 

@@ -7,6 +7,7 @@ PART is one of
   cranfield  Cranfield: 225 queries, 1,400 documents in one corpus, relevance judged by people
   weights    how the score moves with the sparse retriever's weight, on both (writes mala-weights.svg)
   answers    the three systems' answers (--submissions DIR: folders with predictions), with the paper's Table 2
+  failed     the questions that a model alone fails, by themselves (--run DIR, as bench/papers/scored_runs.py describes)
 The paper's figures are constants here; every other figure is measured.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import mala_answers
+import mala_failed
 import mala_tasks
 import mala_weights
 from board_runs import table
@@ -82,11 +84,13 @@ def report(task: Task, encoder: str) -> str:
 def main() -> None:
     """Print one part."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("part", choices=("evidence", "cranfield", "weights", "answers"))
+    parser.add_argument("part", choices=("evidence", "cranfield", "weights", "answers", "failed"))
     parser.add_argument("--dataset", type=Path)
     parser.add_argument("--cranfield", type=Path)
     parser.add_argument("--submissions", type=Path)
     parser.add_argument("--encoder", default="all-mpnet-base-v2")
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--split", default="test")
     given = parser.parse_args()
     tasks: dict[str, Callable[[], Task]] = {
         "evidence": lambda: mala_tasks.evidence(given.dataset),
@@ -96,6 +100,8 @@ def main() -> None:
         print(report(tasks[given.part](), given.encoder))
     elif given.part == "weights":
         print(mala_weights.report([make() for make in tasks.values()], given.encoder))
+    elif given.part == "failed":
+        print(mala_failed.report(given.run, given.split))
     else:
         print(mala_answers.report(given.dataset, given.submissions))
 

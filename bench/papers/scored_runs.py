@@ -56,9 +56,9 @@ class Run(NamedTuple):
         return np.array([verdict.outcome in ("correct", "incorrect") for verdict in self.verdicts], dtype=np.int64)
 
 
-def exam_of(folder: Path, sample: str = SAMPLE) -> Exam:
+def exam_of(folder: Path, sample: str = SAMPLE, split: str = SPLIT) -> Exam:
     """The exam of the folder's dataset."""
-    return open_exam(Dataset(folder / "dataset"), SPLIT, sample)
+    return open_exam(Dataset(folder / "dataset"), split, sample)
 
 
 def run_of(folder: Path, exam: Exam, slug: str) -> Run | None:

@@ -54,9 +54,9 @@ def _note_hit(found: PageAudit, hit: SearchHit, details: Mapping[str, str], exam
     detail = details.get(canonical_or_none(hit.url) or hit.url) if details else None
     if detail:
         found.details.setdefault(hit.outcome, Counter())[detail] += 1
-    told = found.dropped.setdefault(hit.outcome, [])
-    if len(told) < examples and all(url != hit.url for url, _ in told):
-        told.append((hit.url, hit.question_id))
+    dropped = found.dropped.setdefault(hit.outcome, [])
+    if len(dropped) < examples and all(url != hit.url for url, _ in dropped):
+        dropped.append((hit.url, hit.question_id))
 
 
 def _hits(found: PageAudit, dataset: Dataset, details: Mapping[str, str], examples: int) -> None:
@@ -150,8 +150,8 @@ def _note(group: QuestionGroup, question: Question, gold: Gold | None, examples:
     group.n += 1
     if len(group.examples) < examples:
         answer = gold.answer if gold is not None else None
-        told = {"question_id": question.question_id, "text": question.text, "choices": dict(question.choices)}
-        group.examples.append(told | {"gold": answer})
+        example = {"question_id": question.question_id, "text": question.text, "choices": dict(question.choices)}
+        group.examples.append(example | {"gold": answer})
 
 
 def audit_questions(
@@ -326,8 +326,8 @@ def _label_lines(found: PageAudit) -> Iterator[str]:
     for method, counts in sorted(found.evidence.items()):
         kinds = {kind: n for kind, n in counts.items() if kind != "spans"}
         n = sum(kinds.values())
-        told = f"{n:,} questions ({n / found.n_questions:.1%}; {_counted(sorted(kinds.items()))})"
-        yield f"  evidence {method}: {counts['spans']:,} spans, {told}"
+        share = f"{n:,} questions ({n / found.n_questions:.1%}; {_counted(sorted(kinds.items()))})"
+        yield f"  evidence {method}: {counts['spans']:,} spans, {share}"
 
 
 def page_lines(found: PageAudit) -> Iterator[str]:

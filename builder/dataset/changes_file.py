@@ -14,7 +14,7 @@ from edu_rag.files import manifest as manifests
 from edu_rag.files.card_markdown import outside
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FileEntry
-from edu_rag.files.table_rows import TELLS_GOLD
+from edu_rag.files.table_rows import REVEALS_GOLD
 
 FILE_NAME = "CHANGES.md"
 MAX_BYTES = 5_000_000
@@ -47,7 +47,7 @@ def change_lines(found: DatasetDiff) -> list[str]:
             continue
         lines.append(_table_line(config, table))
         # The file is published, and an example of a hidden split would reveal which page holds the answer.
-        if config not in TELLS_GOLD:
+        if config not in REVEALS_GOLD:
             lines += [f"  - {what}: {outside(name)}" for what, names in table.examples.items() for name in names]
     if found.sentences_added or found.sentences_removed:
         lines.append(f"- **sentences**: {found.sentences_added:,} added, {found.sentences_removed:,} removed")
@@ -106,9 +106,9 @@ def _own_sections(folder: Path, history: Path, version: str) -> tuple[list[str],
 
     Sections are matched by the version in their heading: two files may describe one version in different words.
     """
-    told = {_version_in(text) for text in _sections(history)}
+    in_history = {_version_in(text) for text in _sections(history)}
     sections = _sections(folder)
-    own = [text for text in sections if not _is_of(version, text) and _version_in(text) not in told]
+    own = [text for text in sections if not _is_of(version, text) and _version_in(text) not in in_history]
     lines = [line for text in sections if _is_of(version, text) for line in text.splitlines()]
     return own, [line for line in lines if line.startswith(TAKEN_DOWN)]
 

@@ -11,7 +11,8 @@ from math import erfc, exp, lgamma, log, sqrt
 from pathlib import Path
 from typing import Any
 
-from builder.dataset.check_files import REBUILD, Findings, Tables
+from builder.dataset.check_files import REBUILD, Tables
+from builder.dataset.findings import Findings
 from builder.dataset.label_tests import ALPHA, Case, cases_of, label_tests
 from builder.extract.sentence_splitter import SPLITTER, split_sentences
 from builder.lost_hits import allowed_share, asked_an_engine, counted_by_status, losses_of_hits
@@ -332,8 +333,8 @@ class CheckReport:
             "sound": not self.faults,
             "rows": self.rows,
             "absent": self.absent,
-            "faults": [str(e) for e in self.faults.told()],
-            "warnings": [str(e) for e in self.warnings.told()],
+            "faults": [str(e) for e in self.faults.to_print()],
+            "warnings": [str(e) for e in self.warnings.to_print()],
             "n_faults": len(self.faults),
             "n_warnings": len(self.warnings),
         }
@@ -408,9 +409,9 @@ def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:
     keys = {split: read_leaks(tables, split, seen) for split in seen}
     for split in sorted(secret & keys.keys()):
         _check_hidden(tables, split, len(keys[split]))
-    told = {page_id for split, ids in keys.items() if split not in secret for page_id in ids}
+    public = {page_id for split, ids in keys.items() if split not in secret for page_id in ids}
     for split, tables_of in seen.items():
-        check_pages(tables, split, tables_of, known, told if secret else None)
+        check_pages(tables, split, tables_of, known, public if secret else None)
         check_labels(tables, split, tables_of)
     _check_repeats(tables, seen)
     _check_losses(tables, seen)

@@ -1,15 +1,14 @@
-"""The files of a dataset folder under suspicion, and the findings of a check: faults and warnings, with examples."""
+"""The files of a dataset folder that may be damaged: those that the manifest lists, strays, and rows as records."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from builder.dataset.findings import Findings
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files import manifest as manifests
 from edu_rag.files.identity import row_faults
@@ -18,40 +17,6 @@ from edu_rag.files.table_rows import CONFIGS, SORT_KEYS, has_columns_of, reading
 from edu_rag.files.typed import first_line
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
-
-EXAMPLES = 5
-"""Findings of one kind that are reported in full; the report of a damaged dataset of any size has a bounded number of
-lines.
-"""
-
-
-@dataclass(slots=True)
-class Findings:
-    """Findings by kind, in the order in which each kind was first found."""
-
-    examples: dict[str, list[DataError]] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def add(self, kind: str, where: object, what: str, remedy: str = "") -> None:
-        """Note one finding. Its `kind` groups it with others, of which only the first few are reported."""
-        self.counts[kind] += 1
-        told = self.examples.setdefault(kind, [])
-        if len(told) < EXAMPLES:
-            told.append(DataError(where, what, remedy))
-
-    def __len__(self) -> int:
-        return self.counts.total()
-
-    def told(self) -> list[DataError]:
-        """The findings to print, each one line; a kind with more than EXAMPLES ends in a line that counts the rest."""
-        lines: list[DataError] = []
-        for kind, errors in self.examples.items():
-            lines += errors
-            rest = self.counts[kind] - len(errors)
-            if rest:
-                lines.append(DataError(errors[0].where, f"{rest:,} more of this kind: {kind}"))
-        return lines
-
 
 RECORDS: Mapping[str, type] = {
     "questions": Question,
@@ -192,7 +157,7 @@ def _columns(found: Any, config: str) -> str:
     lacking = [name for name in wanted.names if name not in found.names]
     foreign = [name for name in found.names if name not in wanted.names]
     retyped = [name for name in wanted.names if name in found.names and found.field(name) != wanted.field(name)]
-    parts = [("lacks", lacking), ("has besides", foreign), ("other type", retyped)]
+    parts = [("lacks", lacking), ("also has", foreign), ("other type", retyped)]
     return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names) or "other order"
 
 

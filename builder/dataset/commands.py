@@ -85,9 +85,9 @@ def check(folder: Path, hidden: tuple[str, ...], strict: bool, as_json: bool) ->
     report = check_folder(folder, hidden)
     if as_json:
         _echo_json(report.values())
-    for warning in report.warnings.told():
+    for warning in report.warnings.to_print():
         say(f"warning: {warning}")
-    failing = report.faults.told() + (report.warnings.told() if strict else [])
+    failing = report.faults.to_print() + (report.warnings.to_print() if strict else [])
     if failing:
         raise FaultsError(failing)
     if not as_json:
@@ -165,7 +165,7 @@ def takedown(
     """
     from datetime import UTC, datetime
 
-    from builder.dataset.takedown import TakedownRequest, run_takedown, told_lines
+    from builder.dataset.takedown import TakedownRequest, run_takedown, summary_lines
 
     request = TakedownRequest(
         folder=folder,
@@ -177,11 +177,11 @@ def takedown(
         dry_run=dry_run,
         at=datetime.now(UTC).replace(microsecond=0),
     )
-    told = run_takedown(request)
+    summary = run_takedown(request)
     if as_json:
-        _echo_json(told)
+        _echo_json(summary)
     else:
-        click.echo("\n".join(told_lines(told)))
+        click.echo("\n".join(summary_lines(summary)))
 
 
 @dataset.command()

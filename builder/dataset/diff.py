@@ -57,9 +57,9 @@ class TableDiff:
     def note(self, what: str, name: str) -> None:
         """Count one row that was added, removed or changed."""
         setattr(self, what, getattr(self, what) + 1)
-        told = self.examples.setdefault(what, [])
-        if len(told) < EXAMPLES:
-            told.append(name)
+        examples = self.examples.setdefault(what, [])
+        if len(examples) < EXAMPLES:
+            examples.append(name)
 
     @property
     def total(self) -> int:
@@ -210,12 +210,12 @@ def _fault(found: DatasetDiff, old: Dataset, new: Dataset) -> str | None:
     return f"version {after} does not fit: {WHY[found.step]} since {before}, so at least {wanted} is due"
 
 
-def compare_datasets(old: Dataset, new: Dataset, told: Callable[[str], None] = lambda _: None) -> DatasetDiff:
+def compare_datasets(old: Dataset, new: Dataset, on_config: Callable[[str], None] = lambda _: None) -> DatasetDiff:
     """All that changed from `old` to `new`; memory holds the rows of one question or page at a time."""
     found = DatasetDiff(old_id=old.id, new_id=new.id)
     comparer = _Comparer(found)
     for config in CONFIGS:
-        told(config)
+        on_config(config)
         for split in sorted({*old.splits(), *new.splits()}):
             for old_rows, new_rows in _merged(_groups(old, config, split), _groups(new, config, split)):
                 comparer.compare(config, split, old_rows, new_rows)

@@ -90,9 +90,9 @@ def _pick(question: Question, key: Callable[[str], tuple[float | str, ...]]) -> 
     return ranked[0] if first != second else None
 
 
-def _odd_one(question: Question, told: Callable[[str], bool]) -> str | None:
+def _odd_one(question: Question, has_mark: Callable[[str], bool]) -> str | None:
     """The only label whose choice has, or lacks, a mark that the others lack, or have."""
-    marks = {label: told(text) for label, text in question.choices.items()}
+    marks = {label: has_mark(text) for label, text in question.choices.items()}
     for value in (True, False):
         odd = [label for label, mark in marks.items() if mark is value]
         if len(odd) == 1 and len(marks) > 2:
@@ -230,20 +230,20 @@ def _order_test(name: str, value: Callable[[Case], object], cases: Sequence[Case
     def plain(case: Case) -> object:
         return case.question.kind, len(case.question.choices)
 
-    def told(case: Case) -> object:
+    def with_value(case: Case) -> object:
         return plain(case), value(case)
 
-    n = right = plain_right = only_told = only_plain = 0
+    n = right = plain_right = only_by_value = only_plain = 0
     halves = _halves(cases)
     for learn, test in (halves, halves[::-1]):
-        by_plain, by_told = _commonest(learn, plain), _commonest(learn, told)
+        by_plain, by_value = _commonest(learn, plain), _commonest(learn, with_value)
         for case in test:
-            if value(case) is None or told(case) not in by_told or plain(case) not in by_plain:
+            if value(case) is None or with_value(case) not in by_value or plain(case) not in by_plain:
                 continue
-            hit, plain_hit = by_told[told(case)] == case.gold, by_plain[plain(case)] == case.gold
+            hit, plain_hit = by_value[with_value(case)] == case.gold, by_plain[plain(case)] == case.gold
             n, right, plain_right = n + 1, right + hit, plain_right + plain_hit
-            only_told, only_plain = only_told + (hit and not plain_hit), only_plain + (plain_hit and not hit)
-    p = _upper_tail(Counter({0.5: only_told + only_plain}), only_told)
+            only_by_value, only_plain = only_by_value + (hit and not plain_hit), only_plain + (plain_hit and not hit)
+    p = _upper_tail(Counter({0.5: only_by_value + only_plain}), only_by_value)
     return LabelTest(name=name, n=n, right=right, expected=float(plain_right), p=p, is_fault=is_fault)
 
 

@@ -23,7 +23,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import open_table
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FileEntry, Manifest, file_sha256, write_manifest
-from edu_rag.files.table_rows import TELLS_GOLD, schema
+from edu_rag.files.table_rows import REVEALS_GOLD, schema
 from edu_rag.records import HOME_PAGE, PAGE_FLAGS, Leak, Question
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class PublicCopy:
 def is_withheld(file: str, hidden: Collection[str]) -> bool:
     """Whether a file of a dataset folder is a table that reveals the gold of a hidden split."""
     config, _, rest = file.partition("/")
-    return config in TELLS_GOLD and rest.rsplit("-", 3)[0] in hidden
+    return config in REVEALS_GOLD and rest.rsplit("-", 3)[0] in hidden
 
 
 def pages_of_known_keys(dataset: Dataset, hidden: Collection[str]) -> frozenset[str]:
@@ -59,17 +59,17 @@ def pages_of_known_keys(dataset: Dataset, hidden: Collection[str]) -> frozenset[
 
 def without_key(flags: Iterable[str]) -> list[str]:
     """Flags with `leak_question`, which does not depend on the gold, in the place of `leak_key`."""
-    told = {"leak_question" if flag == "leak_key" else flag for flag in flags}
-    return [flag for flag in PAGE_FLAGS if flag in told]
+    public = {"leak_question" if flag == "leak_key" else flag for flag in flags}
+    return [flag for flag in PAGE_FLAGS if flag in public]
 
 
 def _reflagged(table: pa.Table, known: Collection[str]) -> pa.Table:
     import pyarrow as pa
 
     ids, flags = table.column("page_id").to_pylist(), table.column("flags").to_pylist()
-    told = [own if page_id in known else without_key(own) for page_id, own in zip(ids, flags, strict=True)]
+    public = [own if page_id in known else without_key(own) for page_id, own in zip(ids, flags, strict=True)]
     place = table.schema.get_field_index("flags")
-    return table.set_column(place, table.schema.field(place), pa.array(told, type=table.schema.field(place).type))
+    return table.set_column(place, table.schema.field(place), pa.array(public, type=table.schema.field(place).type))
 
 
 def copy_pages(source: Path, target: Path, known: Collection[str]) -> None:
@@ -126,13 +126,13 @@ def _copy(dataset: Dataset, folder: Path, withheld: Sequence[str], hidden: Seque
             files[name] = replace(files[name], sha256=file_sha256(folder / name))
         else:
             shutil.copyfile(dataset.folder / name, folder / name)
-    manifest = _retold(before, files, folder, hidden) if hidden else before
+    manifest = _recounted(before, files, folder, hidden) if hidden else before
     write_manifest(folder, manifest)
     identity.verify(folder, manifest)  # nothing is published that could not be verified afterwards
     return manifest
 
 
-def _retold(before: Manifest, files: dict[str, FileEntry], folder: Path, hidden: Sequence[str]) -> Manifest:
+def _recounted(before: Manifest, files: dict[str, FileEntry], folder: Path, hidden: Sequence[str]) -> Manifest:
     """The manifest, with card, plots and metadata that count published rows only."""
     tables = {name: entry for name, entry in files.items() if name.endswith(".parquet")}
     sources = published_sources(before.sources, dataset_stats(folder, tables), hidden)

@@ -343,7 +343,7 @@ def _raise_version(store: Path, version: str) -> None:
         say(f"{store / STORE_MARK} says version {version} now: later builds and replays do not go below it")
 
 
-def _told(plan: TakedownPlan, old_id: str) -> dict[str, Any]:
+def _summary(plan: TakedownPlan, old_id: str) -> dict[str, Any]:
     return {
         "dataset": old_id,
         "kind": plan.entry.kind,
@@ -416,15 +416,15 @@ def run_takedown(request: TakedownRequest) -> dict[str, Any]:
     dataset, store = Dataset(request.folder), _store_of(request)
     entry = to_takedown(request.target, request.reason, request.at)
     plan = plan_takedown(dataset, entry)
-    told = _told(plan, dataset.id)
+    summary = _summary(plan, dataset.id)
     before = dataset.manifest
     if plan.is_empty:
-        return told | _nothing_to_take(request, store, plan, before.version)
+        return summary | _nothing_to_take(request, store, plan, before.version)
     if not request.dry_run:
         if store is not None:
             _note(store, entry)
         manifest = take_down(dataset, plan, request.out or request.folder)
-        told["new"] = manifest.id
+        summary["new"] = manifest.id
         if store is None:
             say("no crawl store here: give --store, or the next build brings the page back")
         else:
@@ -436,24 +436,24 @@ def run_takedown(request: TakedownRequest) -> dict[str, Any]:
             )
     if request.results is not None:
         found = results_to_score_again(request.results, before)
-        told["score_again"] = [{"system": s, "dataset": d, "scorecard": path} for s, d, path in found]
-    return told
+        summary["score_again"] = [{"system": s, "dataset": d, "scorecard": path} for s, d, path in found]
+    return summary
 
 
-def told_lines(told: Mapping[str, Any]) -> list[str]:
+def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     """The summary of a take-down, for a terminal."""
-    if "already" in told:
-        said = "already taken down" if told["already"] else "not in this dataset, but in its crawl store"
-        return [f"{told['kind']} {printable(told['value'])}: {said}", f"{told['dataset']} stays as it is"]
+    if "already" in summary:
+        said = "already taken down" if summary["already"] else "not in this dataset, but in its crawl store"
+        return [f"{summary['kind']} {printable(summary['value'])}: {said}", f"{summary['dataset']} stays as it is"]
     lines = [
-        f"{told['kind']} {printable(told['value'])}: {told['pages']:,} pages, {told['hits']:,} hits of"
-        f" {told['questions']:,} questions, {told['evidence']:,} evidence spans, {told['leaks']:,} leaks"
+        f"{summary['kind']} {printable(summary['value'])}: {summary['pages']:,} pages, {summary['hits']:,} hits of"
+        f" {summary['questions']:,} questions, {summary['evidence']:,} evidence spans, {summary['leaks']:,} leaks"
     ]
-    lines += [f"    {printable(url)}" for url in told["urls"][:EXAMPLES]]
-    if len(told["urls"]) > EXAMPLES:
-        lines.append(f"    … {len(told['urls']) - EXAMPLES:,} more")
-    lines.append(f"{told['dataset']} -> {told['new']}" if "new" in told else "dry run: nothing was written")
-    if "score_again" in told:
-        lines.append(f"to score again: {len(told['score_again']):,}")
-        lines += [f"    {r['system']:<32} {printable(r['dataset'])}  {r['scorecard']}" for r in told["score_again"]]
+    lines += [f"    {printable(url)}" for url in summary["urls"][:EXAMPLES]]
+    if len(summary["urls"]) > EXAMPLES:
+        lines.append(f"    … {len(summary['urls']) - EXAMPLES:,} more")
+    lines.append(f"{summary['dataset']} -> {summary['new']}" if "new" in summary else "dry run: nothing was written")
+    if "score_again" in summary:
+        lines.append(f"to score again: {len(summary['score_again']):,}")
+        lines += [f"    {r['system']:<32} {printable(r['dataset'])}  {r['scorecard']}" for r in summary["score_again"]]
     return lines

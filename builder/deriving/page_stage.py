@@ -179,8 +179,8 @@ def _masked(found: Extracted) -> tuple[Extracted, int]:
     (text, in_text), (title, in_title), (author, in_author) = (
         mask(said) for said in (found.text, found.title, found.author or "")
     )
-    told = replace(found, text=text, title=title, author=author or None, hidden=mask(found.hidden)[0])
-    return told, in_text + in_title + in_author
+    masked = replace(found, text=text, title=title, author=author or None, hidden=mask(found.hidden)[0])
+    return masked, in_text + in_title + in_author
 
 
 def _flags(found: Extracted, leaks: Sequence[Leak], *, masked: bool, unfit: bool) -> tuple[str, ...]:

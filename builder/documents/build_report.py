@@ -82,7 +82,7 @@ def _most_first(counted: tuple[str, int]) -> tuple[int, str]:
     return -counted[1], counted[0]
 
 
-def _told(event: Mapping[str, Any]) -> str:
+def _details(event: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in event.items() if name not in ("at", "event"))
 
 
@@ -108,7 +108,7 @@ def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
         causes=sum(stats.failures.values(), Counter()),
         tiles=_tiles(manifest, stats, run),
         plots={name: svg[svg.index("<svg") :] for name, svg in plots.items()},
-        events=[(event.get("at", ""), event.get("event", ""), _told(event)) for event in run.events],
+        events=[(event.get("at", ""), event.get("event", ""), _details(event)) for event in run.events],
     )
 
 

@@ -289,7 +289,7 @@ def dataset_card(
     """
     tables, terms = _tables(files), terms_in(sources)
     may_hold_tqa = terms is None and (stats is None or stats.n_tqa > 0)
-    told = {key: value for key, value in without_terms(sources).items() if key != "hits_by_outcome"}
+    described = {key: value for key, value in without_terms(sources).items() if key != "hits_by_outcome"}
     sections = [
         f"# {outside(name)} {outside(version)}\n",
         "School-science questions with web pages to answer them from: a dataset of the EDU-RAG benchmark.\n",
@@ -298,7 +298,7 @@ def dataset_card(
         _counts(tables),
         "## How it was built\n",
         _HOW if any((*tables.get("pages", {}).values(), *tables.get("hits", {}).values())) else _HOW_WITHOUT_PAGES,
-        "\n".join(_source_lines(told)) + "\n",
+        "\n".join(_source_lines(described)) + "\n",
         "## What became of the search results\n",
         _fates(sources),
         *(["## In numbers\n", statistics(stats, plots)] if stats is not None else []),

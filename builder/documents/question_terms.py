@@ -1,4 +1,4 @@
-"""The licence and the note that `[questions]` of build.toml gives to one's own questions, as a manifest keeps them."""
+"""The licence and the note that `[questions]` of build.toml gives to your own questions, as a manifest keeps them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ that most pages repeat counts little. The signs of a candidate are of six sorts:
 * the shares of the question's and of the gold's weight that it holds, alone and with its neighbours, its section's
   heading and its page's title,
 * the same for each other choice, and by how much the gold is ahead, here and over all pages,
-* how near the words of question and gold are to each other, and whether they stand in the same order,
+* how near the words of question and gold are to each other, and whether they come in the same order,
 * the form: a line of a glossary, "is called", a pronoun at the start, a denial,
 * the place: rank of the page, whether it is the home page, the place among the candidates,
 * how many other candidates say nearly the same.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -31,14 +31,38 @@ _GENERIC_TEXT = (
 GENERIC = frozenset(_GENERIC_TEXT.split())
 MAX_WORD = 60
 """Longer words are cut, so that a page of one endless word costs nothing."""
-_APOSTROPHES = re.compile(r"['’‘`]")
+_APOSTROPHE_MARKS = "'’‘`"
+_APOSTROPHES = re.compile(f"[{_APOSTROPHE_MARKS}]")
 _WORDS = re.compile(r"[^\W_]+")
+_GAP = r"[\W_]+"
 _BETWEEN_WORDS = re.compile(r"[^\w\n]+")
 
 
 def words_of(text: str) -> list[str]:
     """The words of a text for comparing: case folded, without punctuation; "Earth's" is "earths", as TQA spells it."""
     return _WORDS.findall(_APOSTROPHES.sub("", text.casefold()))
+
+
+@lru_cache(maxsize=256)
+def _in_order(words: tuple[str, ...]) -> re.Pattern[str]:
+    # It begins with plain letters, which `re` finds fast; what is before them is looked at after that.
+    return re.compile(rf"{words[0]}(?<![^\W_]{words[0]}){_GAP.join(('', *words[1:]))}(?![^\W_])")
+
+
+@lru_cache(maxsize=256)
+def _folded(text: str) -> str:
+    folded = text.casefold()
+    for apostrophe in _APOSTROPHE_MARKS:  # four times as fast as the pattern
+        folded = folded.replace(apostrophe, "")
+    return folded
+
+
+def may_hold_words(text: str, words: Sequence[str]) -> bool:
+    """Whether a text has these words (from `words_of`) one after another, be it across the end of a sentence.
+
+    A quick look that does not cut the text into words.
+    """
+    return _in_order(tuple(words)).search(_folded(text)) is not None
 
 
 def words_of_each(texts: Iterable[str]) -> list[str]:

@@ -26,11 +26,11 @@ def export_folder(dataset: Dataset, split: str, target: Target, out: Path, max_c
     Raises ConfigError for a folder that is not empty, and DataError for a split that lacks what the format needs.
     """
     with _new_folder(out) as folder:
-        told, how = _write(dataset, split, target, folder, max_characters)
+        counts, how = _write(dataset, split, target, folder, max_characters)
         about = f"# {dataset.manifest.release}, split {split}\n\nExported from the dataset `{dataset.id}`."
         configs = _hub_configs(folder) if target == "inspect" else ""
         write_file(folder / "README.md", f"{configs}{about}\n\n{how}\n\nThe {licence_line(dataset)}.\n".encode())
-    return told
+    return counts
 
 
 def _write(dataset: Dataset, split: str, target: Target, folder: Path, max_characters: int) -> tuple[list[str], str]:
@@ -38,8 +38,8 @@ def _write(dataset: Dataset, split: str, target: Target, folder: Path, max_chara
     if target in ("beir", "trec"):
         write = write_beir_folder if target == "beir" else write_trec_folder
         n_pages, n_queries = write(folder, dataset, split)
-        told = [f"{'documents':<40} {n_pages:>9,}", f"{'queries':<40} {n_queries:>9,}"]
-        return told, "A page is relevant to a question if it holds evidence, or if the question was taken from it."
+        counts = [f"{'documents':<40} {n_pages:>9,}", f"{'queries':<40} {n_queries:>9,}"]
+        return counts, "A page is relevant to a question if it holds evidence, or if the question was taken from it."
     rows = exported_rows(dataset, split, max_characters)
     if target == "inspect":
         n = write_inspect_folder(folder, dataset, split, rows)

@@ -40,10 +40,20 @@ def judgements(dataset: Dataset, split: str) -> Judgements:
     for item in dataset.records("evidence", split, Evidence):
         kinds[item.method == HOME_PAGE].setdefault(item.question_id, set()).add(item.page_id)
     if not any(kinds):
-        what = f"split {split!r} has no evidence and no home pages, so no page is known to be relevant"
-        raise DataError(dataset.folder, what, "choose a split whose gold is in the folder")
+        raise _none_relevant(dataset, split)
     evidence, home = ({one: frozenset(found[one]) for one in sorted(found)} for found in kinds)
     return Judgements(evidence, home)
+
+
+def _none_relevant(dataset: Dataset, split: str) -> DataError:
+    """The fault of a split without a relevant page: there are no pages, or none holds evidence, or it is hidden."""
+    pages = dataset.columns("pages", split, ["page_id"])
+    if pages is None or not pages.num_rows:
+        what = f"split {split!r} has no pages, and these formats are for retrieval"
+        remedy = "build the dataset with an engine, or export it to inspect or lm-eval"
+        return DataError(dataset.folder, what, remedy)
+    what = f"split {split!r} has no evidence and no home pages, so no page is known to be relevant"
+    return DataError(dataset.folder, what, "choose a split whose gold is in the folder")
 
 
 def write_beir_folder(folder: Path, dataset: Dataset, split: str) -> tuple[int, int]:

@@ -150,7 +150,9 @@ MAX_DEPTH = 250
 HEAVY_TAGS = 25_000
 HEAVY_CHARS = 2_500_000
 HEAVY_ATTRIBUTES = 100_000
-_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{2000,}")
+_LONG = 2_000
+_LONG_TAG = re.compile(rf"[a-zA-Z][^>]{{{_LONG},}}")
+"""The start of a tag that has room for many attributes, without its `<`."""
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NESTED_TEXT = (
     "div span ul ol dl li table tbody tr td font a b i em strong details figure form svg math mrow section article"
@@ -158,7 +160,9 @@ _NESTED_TEXT = (
 )
 # Both cases of each letter are spelt out: with IGNORECASE every alternative is tried at every tag, 3 times as slowly.
 _ANY_CASE = ("".join(f"[{char}{char.upper()}]" for char in name) for name in _NESTED_TEXT.split())
-_NESTING = re.compile(rf"<(/?)(?:{'|'.join(_ANY_CASE)})(?=[\s>/])")
+# The first letters come first too: most tags have none of these names.
+_INITIALS = "".join(sorted({name[0] for name in _NESTED_TEXT.split()}))
+_NESTING = re.compile(rf"<(/?)(?=[{_INITIALS}{_INITIALS.upper()}])(?:{'|'.join(_ANY_CASE)})(?=[\s>/])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,10 +212,12 @@ def page_shape(html: str) -> PageShape:
                 deepest = depth
         elif depth:
             depth -= 1
-    longest = (len(_QUOTED.sub("", tag).split()) for tag in _LONG_TAG.findall(html))
+    pieces = html.split("<")
+    long_tags = (_LONG_TAG.match(piece) for piece in pieces[1:] if len(piece) > _LONG)
+    longest = (len(_QUOTED.sub("", tag[0]).split()) for tag in long_tags if tag)
     return PageShape(
         n_chars=len(html),
-        n_tags=html.count("<"),
+        n_tags=len(pieces) - 1,
         depth=deepest,
         n_attributes=max(longest, default=0),
         n_all_attributes=html.count("="),

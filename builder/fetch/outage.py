@@ -14,7 +14,7 @@ import asyncio
 import math
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -30,11 +30,13 @@ row may have met a short outage: each of their results is fetched once more.
 """
 QUIET_S = 0.5
 """How long a run of hosts must have lasted: those that began to fail at one moment end at one moment too."""
+SHORTEST_PORTAL_S = 2.0
+"""A portal is there for longer, until its user has logged in: pages from so near before and after vouch for a page."""
 FIRST_WAIT_S, MAX_WAIT_S = 1.0, 30.0
 ANNOUNCED_AFTER_S = 5.0
 """A pause that is shorter is none to talk about: dead hosts that happen to come first, or a moment without network."""
 MAX_AGAIN = 5
-"""So many outages in a row without a new page in between, and a network that comes and goes keeps the crawl no longer.
+"""So many outages in a row without a final answer in between: a network that comes and goes keeps the crawl no longer.
 So often is a URL fetched again at most where this machine alone says that the network was away.
 """
 _N_LANDMARKS, _N_PROBES = 16, 3
@@ -135,7 +137,7 @@ class OutageWatch:
         self._recent: deque[Sighting] = deque(maxlen=_N_RECENT)
         self._vouched: set[tuple[str, str]] = set()
         self._unvouched = frozenset[str]()
-        self._n_pages = self._n_pages_before = self._n_fruitless = self._n_outages = 0
+        self._n_answers = self._n_answers_before = self._n_fruitless = self._n_outages = 0
         self._has_failed_answered = False
         self._n_active = self._n_begun = 0
         self._is_fed = False
@@ -198,7 +200,7 @@ class OutageWatch:
 
     def answered(self, seen: Sighting) -> None:
         """Note an answer that waits for no verdict."""
-        self._n_pages += seen.is_page
+        self._n_answers += 1
         self._recent.append(seen)
         if not self.is_paused:
             self._clear(seen)
@@ -280,14 +282,18 @@ class OutageWatch:
         return held.seen.sent_away_at is not None and is_new and ("once_more", held.seen.sign) not in held.history
 
     def _met_gap(self, held: _Held) -> bool:
-        """Whether a portal that few hosts met may have sent it away: no other page came shortly before and after."""
-        at = held.seen.sent_away_at
+        """Whether a portal that few hosts met may have sent it away: no other page came shortly before and after.
+
+        Its request began before it was sent away, and this program may be late to see either; so the page before must
+        have come before that request, and the page after it must have been asked for after that.
+        """
+        seen, at = held.seen, held.seen.sent_away_at
         if at is None or not self._may_be_sent_by_portal(held):
             return False
-        others = [seen for seen in self._recent if seen.is_page and seen.sign != held.seen.sign]
-        before = max((seen.ended for seen in others if seen.ended <= at), default=-math.inf)
-        after = min((seen.started for seen in others if seen.started > at), default=math.inf)
-        return after - before > QUIET_S
+        others = [other for other in self._recent if other.is_page and other.sign != seen.sign]
+        before = max((other.started for other in others if other.ended <= seen.started), default=-math.inf)
+        after = min((other.ended for other in others if other.started > at), default=math.inf)
+        return after - before > SHORTEST_PORTAL_S
 
     def _was_retried(self, held: _Held) -> bool:
         """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so.
@@ -315,8 +321,10 @@ class OutageWatch:
         self._n_active += 1
         if verdict == "genuine" and held.seen.sent_away_at is not None:
             self._vouched.add((held.seen.host, held.seen.sign))
+        if verdict == "genuine":
+            # Pages that will be dropped, and hosts that have none, show as well that the line works.
+            self._n_answers += held.seen.is_page or not self._looks_away(held.seen)
         if verdict == "genuine" and held.seen.is_page:
-            self._n_pages += 1
             self._remember(held.seen)
         elif verdict == "genuine" and is_common_fault(held.seen.sign):
             self._common_faults[held.seen.host] = held.seen.url
@@ -452,14 +460,14 @@ class OutageWatch:
         turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in lists]
         return list(dict.fromkeys(url for urls in turned for url in urls))
 
-    def _forget(self, doubtful: list[_Held], *, all_hosts: bool = False) -> None:
-        """Forget the failures that results may have met; of all hosts, if the network was away."""
+    def _forget(self, doubtful: list[_Held], *, also: Set[str] = frozenset(), all_hosts: bool = False) -> None:
+        """Forget the failures that results may have met; of other hosts also, or of all if the network was away."""
         began = min((min(held.seen.begun, held.seen.started) for held in doubtful), default=self._opened_at)
-        self._recover(began, None if all_hosts else frozenset(held.seen.host for held in doubtful))
+        self._recover(began, None if all_hosts else frozenset(held.seen.host for held in doubtful) | also)
 
     async def _is_up(self) -> bool:
-        # A probe that met a remembered failure would never see that the network is back.
-        self._forget(self._doubtful())
+        # A probe that met a remembered failure, a known page's too, would never see that the network is back.
+        self._forget(self._doubtful(), also=self._landmarks.keys())
         targets, failed = self._targets(), {held.seen.url for held in self._doubtful()}
         waits = {asyncio.ensure_future(self._probe(url)) for url in targets}
         probes, heard, is_up = list(waits), list[Sighting](), False
@@ -509,8 +517,8 @@ class OutageWatch:
         if was_away:
             self._forget(doubtful, all_hosts=True)
             self._retried.clear()
-            self._n_fruitless = 0 if self._n_pages > self._n_pages_before else self._n_fruitless + 1
-            self._n_pages_before = self._n_pages
+            self._n_fruitless = 0 if self._n_answers > self._n_answers_before else self._n_fruitless + 1
+            self._n_answers_before = self._n_answers
         self._unvouched = frozenset()
         self._begin_run()
         self._opened_at = self.monotonic()
@@ -523,6 +531,8 @@ class OutageWatch:
             if is_outage or ((self._has_failed_answered or self._is_suspect(held)) and held.may_come_again())
         ]
         once_more = [held for held in doubtful if held not in again and not self._was_retried(held)]
+        # It was on its way when the crawl paused: a portal that came after the outage may have sent it away.
+        once_more += [held for held in held_back if held not in doubtful and self._may_be_sent_by_portal(held)]
         self._fetch_once_more(once_more)
         for held in held_back:
             if held not in once_more:

@@ -79,14 +79,26 @@ _MODELS = (
     "claude",
     "gemini",
     "copilot",
+    "llama",
 )
-_MODELS_TOO = re.compile(r"ais?\b|llama")
+# Patterns begin with plain letters: `re` finds those several times as fast as one of two words.
+_AI = re.compile(r"ai(?<!\wai)s?\b")
 _ADDRESSES = ("note", "attention", "message", "instruction", "notice", "reminder", "warning", "if you are a")
 _MUST = re.compile(r"you\s+(?:must|should|shall|have|need|will)")
 _PHRASES = ("you are now", "system prompt")
-_TOLD = re.compile(r"(?:always|only)\s+(?:answer|respond|reply|choose|select|output)")
+_DEMANDS = tuple(re.compile(rf"{word}\s+(?:answer|respond|reply|choose|select|output)") for word in ("always", "only"))
+_OVERRIDDEN = re.compile(
+    r"(?:ignore|disregard|forget|override|bypass|follow)\s+(?:a(?:ll|ny|nd|bove)|th(?:e|ose)|your|of|my|every|p(?:revious|rior)"
+    r"|earlier|preceding|foregoing|system|o(?:riginal|ther)|initial)"
+)
+_ADDRESSED = re.compile(
+    r"(?:(?:note|attention|message|instructions?|notice|reminder|warning)[:,]?\s+(?:(?:to|for)\s+)?"
+    r"(?:any |all |the |every )?|if you are an?\s+(?:\w+\s+)?|(?:as|dear|hey|hello|hi)\s+(?:an?\s+)?)"
+    r"(?:ai|artificial|llm|large|language|chat|gpt|claude|gemini|copilot|llama)"
+)
+"""The beginning of an order: most pages that have all of its words do not have them there."""
 _MARKS = ("<|", "<start_of_turn>", "[inst]", "<<sys>>", "##")
-_NEW = re.compile(r"instructions\s*:|system\s+(?:prompt|message|instruction|override)")
+_NEW = (re.compile(r"instructions\s*:"), re.compile(r"system\s+(?:prompt|message|instruction|override)"))
 
 
 def _plain(text: str) -> str:
@@ -100,15 +112,17 @@ def _holds(plain: str, words: tuple[str, ...]) -> bool:
 
 def _may_order(plain: str) -> bool:
     to_models = _holds(plain, _ADDRESSES) or _MUST.search(plain) is not None
-    if to_models and (_holds(plain, _MODELS) or _MODELS_TOO.search(plain)):
+    if to_models and (_holds(plain, _MODELS) or _AI.search(plain)) and _ADDRESSED.search(plain):
         return True
     if _holds(plain, _PHRASES):
         return True
-    return (_holds(plain, _OVERRIDES) and _holds(plain, _WHAT)) or _TOLD.search(plain) is not None
+    if _holds(plain, _OVERRIDES) and _holds(plain, _WHAT) and _OVERRIDDEN.search(plain):
+        return True
+    return any(demand.search(plain) for demand in _DEMANDS)
 
 
 def _may_turn(plain: str) -> bool:
-    return _holds(plain, _MARKS) or _NEW.search(plain) is not None
+    return _holds(plain, _MARKS) or any(new.search(plain) for new in _NEW)
 
 
 def holds_injection(text: str) -> bool:

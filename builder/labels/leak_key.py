@@ -196,7 +196,7 @@ class Signs:
     `item`: begins and ends as a separate item; `sentence`: begins as a sentence and ends as an item;
     `numbered`: a question's number comes before it; `answered`: "Answer:" or the first choice's label follows it;
     `asks`: ends in a question mark; `touches`: one of its choices is next to it; `blank`: a blank to fill in;
-    `true_false`: True or False stands next to it; `n_choices`: choices of the question near it,
+    `true_false`: True or False is next to it; `n_choices`: choices of the question near it,
     `n_listed` of them standing as items; `quiz`: quizzes, flash cards or homework are spoken of near it.
     """
 
@@ -226,9 +226,9 @@ def widened(text: str, start: int, end: int, n_words: int) -> tuple[int, int]:
 
 def signs_of(text: str, start: int, end: int, choices: Sequence[tuple[int, int]]) -> Signs:
     """The signs around `text[start:end]`; `choices` are the spans of the question's choices found near it."""
-    beside = [choice for choice in choices if _touches(text, start, end, choice)]
+    near = [choice for choice in choices if _touches(text, start, end, choice)]
     # "term: definition" is one item: it begins where the term does.
-    first, last = min([start, *(one for one, _ in beside)]), max([end, *(other for _, other in beside)])
+    first, last = min([start, *(one for one, _ in near)]), max([end, *(other for _, other in near)])
     before, after = _text_before(text, start), text[end : end + AFTER]
     inline = _OPENS_INLINE.search(before) is not None
     opens = inline or any(_OPENS.search(part) for part in (before, _text_before(text, first)))
@@ -245,7 +245,7 @@ def signs_of(text: str, start: int, end: int, choices: Sequence[tuple[int, int]]
         true_false=_NEAR_TRUE_FALSE.search(before[-40:]) is not None or _NEAR_TRUE_FALSE.search(after[:40]) is not None,
         n_choices=len(choices),
         n_listed=sum(_is_listed(text, start) for start, _ in choices),
-        touches=bool(beside),
+        touches=bool(near),
         quiz=_QUIZ_WORDS.search(text, max(0, start - QUIZ_REACH), end + QUIZ_REACH) is not None,
     )
 

@@ -1,7 +1,7 @@
 """Questions of the dataset that a page contains: `leak_question`, or with their answer: `leak_key`.
 
 Three steps. Pairs of words nominate passages (leak_index); a passage is compared with the question's text (leak_match);
-and the signs of a quiz around it (leak_signs) say how like the text it has to be. Whether a question counts as leaked
+and the signs of a quiz around it (leak_key) say how like the text it has to be. Whether a question counts as leaked
 never depends on its gold answer; only `leak_key` looks at it.
 """
 

@@ -106,6 +106,9 @@ def _masker(token: str, accepts: Callable[[str], bool]) -> Callable[[re.Match[st
 
 
 _SEVEN_DIGITS = r"\d(?:(?:[() .–-]*\d){6}|-8\d\d-)"
+_LONG_NUMBER = re.compile(_SEVEN_DIGITS)
+_WITHOUT_NUMBERS = frozenset({_EMAIL, _IBAN, _IPV6})
+"""The other rules need a number of seven digits or more (two of the four parts of an IPv4 address have three)."""
 _RULES: tuple[tuple[re.Pattern[str], re.Pattern[str], str, Callable[[str], bool]], ...] = tuple(
     (re.compile(hint), pattern, token, accepts)
     for hint, pattern, token, accepts in (
@@ -129,8 +132,9 @@ def mask(text: str) -> tuple[str, int]:
     Masking a masked text changes nothing.
     """
     n_masked = 0
+    has_numbers = _LONG_NUMBER.search(text) is not None
     for hint, pattern, token, accepts in _RULES:
-        if hint.search(text) is None:
+        if not (has_numbers or pattern in _WITHOUT_NUMBERS) or hint.search(text) is None:
             continue
         before = text.count(token)
         text = pattern.sub(_masker(token, accepts), text)

@@ -20,7 +20,7 @@ _SOURCES = click.argument("sources", type=SourceType(), nargs=-1, required=True,
 
 @click.group()
 def questions() -> None:
-    """Look at question files before a build: convert them, draw examples, count.
+    """Look at question files before a build, or generate questions from pages.
 
     A source is a file (TQA, CRAG, JSON lines, JSON, CSV, TSV, SQuAD, Parquet), a folder that the package `datasets`
     can load (FOLDER or FOLDER:CONFIG), or a dataset of the Hub (hf:ORG/NAME[:CONFIG][@REVISION]).
@@ -45,7 +45,21 @@ def _read(sources: tuple[QuestionSource, ...], split: str | None, mapping: tuple
 @_SPLIT
 @map_option
 @click.option("--out", type=_FILE, help="File to write; without it the lines are printed.")
-def convert(sources: tuple[QuestionSource, ...], split: str | None, mapping: tuple[str, ...], out: Path | None) -> None:
+@click.option(
+    "--reviews",
+    type=_FILE,
+    multiple=True,
+    help="Keep generated questions only if all their reviewers accept them; repeatable, one file per reviewer.",
+)
+@click.option("--marks", type=_FILE, help="Also write the evidence of generated questions, for `[label] marks`.")
+def convert(
+    sources: tuple[QuestionSource, ...],
+    split: str | None,
+    mapping: tuple[str, ...],
+    out: Path | None,
+    reviews: tuple[Path, ...],
+    marks: Path | None,
+) -> None:
     """Write questions as JSON lines, as `edu-rag build --questions` reads them.
 
     The lines hold the answers. Columns that are not read are kept as further fields.
@@ -53,15 +67,22 @@ def convert(sources: tuple[QuestionSource, ...], split: str | None, mapping: tup
     \b
     Example:
       edu-rag questions convert quiz.csv --out questions.jsonl
+      edu-rag questions convert generated/questions.jsonl --split new --reviews reviews.jsonl --out accepted.jsonl
     """
+    from builder.question_sets.question_reviews import accepted_lines, evidence_marks, read_reviews
     from builder.question_sets.question_stats import flat_lines
     from edu_rag.errors import ConfigError
     from edu_rag.files.jsonl import to_line, write_records
     from edu_rag.progress import say
 
-    if out is not None and any(isinstance(source, Path) and source.resolve() == out.resolve() for source in sources):
-        raise ConfigError("--out", f"{out} is a file that is read", "give another file")
-    lines = flat_lines(_read(sources, split, mapping))
+    for name, path in (("--out", out), ("--marks", marks)):
+        if path is not None and any(isinstance(one, Path) and one.resolve() == path.resolve() for one in sources):
+            raise ConfigError(name, f"{path} is a file that is read", "give another file")
+    lines = list(flat_lines(_read(sources, split, mapping)))
+    if reviews:
+        lines = list(accepted_lines(lines, read_reviews(reviews), reviews[0]))
+    if marks is not None:
+        say(f"{marks}: {write_records(marks, evidence_marks(lines)):,} marks of evidence")
     if out is not None:
         say(f"{out}: {write_records(out, lines):,} questions")
         return

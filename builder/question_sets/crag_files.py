@@ -17,6 +17,7 @@ import msgspec
 
 from edu_rag.budget import default_cpu_s, items_within_budget
 from edu_rag.errors import DataError, RecordError
+from edu_rag.files.mistyped import mistyped
 
 T = TypeVar("T")
 MAX_RECORD_BYTES = 100_000_000
@@ -197,7 +198,7 @@ def _record(decoder: msgspec.json.Decoder[CragRecord], line: bytearray) -> CragR
     except RecordError as error:
         return error
     except msgspec.ValidationError as error:
-        return RecordError("record", str(error)[:200])
+        return RecordError("record", mistyped(str(error)[:200]).what)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return RecordError("line", f"not JSON: {str(error)[:200]}")
     return record

@@ -23,9 +23,10 @@ from builder.question_sets.choice_cells import (
     unwrapped,
 )
 from builder.question_sets.flat_question import KIND_NAMES, FlatQuestion, extra_json, kind_named
-from builder.question_sets.question_columns import ColumnMap, filled, find_columns, label_of_column
+from builder.question_sets.question_columns import ColumnMap, filled, find_columns, label_of_column, plain
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files.foreign_table import ForeignRow
+from edu_rag.files.mistyped import type_name
 from edu_rag.records import LABELS, Kind
 
 MAX_TEXT = 50_000
@@ -97,7 +98,7 @@ def _flattened(row: ForeignRow) -> ForeignRow:
 def _text(value: Any, field_name: str, rules: list[str]) -> str:
     """A cell's text, without control characters. Raises RecordError if it is none, or too long."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise RecordError(field_name, f"expected a text, got {type(value).__name__}")
+        raise RecordError(field_name, f"is {type_name(value)}, not a text", "write a text")
     text = str(value)
     if len(text) > MAX_TEXT:
         raise RecordError(field_name, f"has {len(text):,} characters, at most {MAX_TEXT:,} are allowed", "shorten it")
@@ -235,7 +236,7 @@ class _Reader:
         if not filled(value):
             return f"{self._table.name}{split}-{number:05d}"
         if not isinstance(value, str | int):
-            raise RecordError("id", f"expected a text or a number, got {type(value).__name__}")
+            raise RecordError("id", f"is {type_name(value)}, not a text or a number", "write one of these")
         own = str(value).strip()
         return f"{self._table.name}{split}-{own}" if self._table.is_part and own.isdecimal() else own
 
@@ -251,7 +252,13 @@ class _Reader:
             if isinstance(given, list) and len(given) == 1:
                 given = given[0]
             choices = {letter: _text(choice, "choices", rules) for letter, choice in lettered(pairs).items()}
-            return choices, self._letter(pairs, given)
+            named = self._column_letter(row, pairs, given)
+            try:
+                return choices, self._letter(pairs, given)
+            except RecordError:
+                if named is None:
+                    raise
+                return choices, named
         if isinstance(given, bool) or self._asks_truth or (kind == "true_false"):
             truth = str(given).strip().casefold()
             if truth not in _TRUTHS:
@@ -274,6 +281,14 @@ class _Reader:
             raise RecordError("choices", f"{same[0][:60]!r} is both right and wrong", "remove one of them")
         rules.append(_HASH_ORDER)
         return dict(zip(LABELS, texts, strict=False)), LABELS[texts.index(right)]
+
+    def _column_letter(self, row: ForeignRow, pairs: Sequence[Pair], given: Any) -> str | None:
+        """The letter of the choice whose column the answer names, as `Opt B` does; None if it names none."""
+        names = self._columns.columns.get("choices", ())
+        filled_names = [plain(name) for name in names if filled(row.values.get(name))] if len(names) > 1 else []
+        wanted = plain(given) if isinstance(given, str) else ""
+        place = filled_names.index(wanted) if wanted and filled_names.count(wanted) == 1 else None
+        return None if place is None else list(lettered(pairs))[place]
 
     def _letter(self, pairs: Sequence[Pair], given: Any) -> str:
         """The letter of the gold: by its label, its text, or its number. Raises RecordError."""

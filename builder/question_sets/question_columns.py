@@ -41,7 +41,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "page": ("page",),
 }
 """Names of columns by what they hold, the likeliest first; in lower case, letters and digits alone."""
-_CHOICE = re.compile(r"(?:option|choice|opt|op|ans|answer)?(?P<label>[a-j]|\d)\Z")
+_CHOICE = re.compile(r"(?:(?:option|choice|opt|op|ans|answer)(?:text)?)?(?P<label>[a-j]|\d)\Z")
 _WRONG = re.compile(r"(?:distractor|incorrectanswer|wronganswer)\d+\Z")
 _DATA_OF_MMLU = 4
 """The least columns of a file without a first row of names: the question, two choices and the letter."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from edu_rag.errors import DataError
 from edu_rag.files.foreign_table import ForeignRow
+from edu_rag.files.mistyped import type_name
 
 
 def is_squad(value: Any) -> bool:
@@ -43,7 +44,7 @@ def _paragraph_rows(title: Any, paragraph: Any, where: str) -> Iterator[ForeignR
     for number, question in enumerate(questions, 1):
         place = f"{where}, question {number}"
         if not isinstance(question, dict):
-            yield DataError(place, f"expected an object, got {type(question).__name__}", "give SQuAD's layout")
+            yield DataError(place, f"is {type_name(question)}, not an object", "give SQuAD's layout")
             continue
         own = {name: inner for name, inner in question.items() if name not in ("answers", "plausible_answers")}
         answers = [] if question.get("is_impossible") else question.get("answers", [])

@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """[questions]: a question file of its own, inside a ZIP archive or as a file of the folder of sources.
+    """[questions]: a separate question file, inside a ZIP archive or as a file of the folder of sources.
 
     `archive` is the address of the archive and `member` the file in it; `file` is where a folder of sources has the
     questions. `sha256` is of that file: the member of the archive is not pinned.

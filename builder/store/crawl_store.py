@@ -29,22 +29,17 @@ from builder.store.index import (
     Search,
     WarcState,
     add_rows,
-    bring_up_to_date,
     fetch_row,
     n_new,
     pack_responses,
     read_state,
     search_row,
-    verify_pages,
-    verify_rows,
-    version_of,
     write_state,
 )
-from builder.store.index_files import refuse_lost_index
 from builder.store.lock import bring_back_takedowns, forget_store, is_store, locked, sync_folder
+from builder.store.open_for_writing import NewStore, Repair, make_index, opened_index
 from builder.store.page_cache import PageCache
 from builder.store.reader import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE, StoreReader, reading, refuse_missing
-from builder.store.repair import NewStore, Repair
 from builder.store.takedowns import TAKEDOWNS_FILE
 from builder.store.warc import WarcFile, new_store, read_record, response_id, warc_record
 from edu_rag.errors import DataError
@@ -174,8 +169,8 @@ class CrawlStore(StoreReader):
     `round` is the round of the crawl that rows are written for: 0, and one more with every refresh. After a failed
     write nothing more is written: data that a failed fsync left only in memory would look as if it were on the disk.
 
-    Opening it brings index and WARC file together (builder.store.repair). It forgets rows whose page is gone, so that
-    the page is fetched again. `new_store` names a store that is made here.
+    Opening it brings index and WARC file together (builder.store.open_for_writing). It forgets rows whose page is
+    gone, so that the page is fetched again. `new_store` names a store that is made here.
     """
 
     def __init__(
@@ -218,7 +213,7 @@ class CrawlStore(StoreReader):
                     left.unlink(missing_ok=True)
             bring_back_takedowns(folder)
             with closing(WarcFile(folder / WARC_FILE, writable=True)) as warc:
-                reading(folder / INDEX_FILE, lambda: _make_index(folder, warc))
+                reading(folder / INDEX_FILE, lambda: make_index(folder, warc))
             sync_folder(folder)
         except OSError as error:
             raise file_fault(folder, error, "written") from None
@@ -226,7 +221,7 @@ class CrawlStore(StoreReader):
     def _open(self, trusting: bool) -> None:
         self._warc = WarcFile(self.folder / WARC_FILE, writable=True)
         try:
-            self._index = reading(self._index_path, lambda: _open_for_writing(self._index_path))
+            self._index = reading(self._index_path, lambda: opened_index(self._index_path))
         except BaseException:
             self._warc.close()
             raise
@@ -376,31 +371,3 @@ class CrawlStore(StoreReader):
             fetches=before.fetches + n_fetches,
         )
         write_state(self._index, state)
-
-
-def _open_for_writing(path: Path) -> sqlite3.Connection:
-    """The index with its rows checked. Raises sqlite3.Error or ValueError."""
-    index = sqlite3.connect(path, check_same_thread=False)
-    try:
-        index.execute("PRAGMA synchronous=FULL")  # reads the file: a full or broken disk shows here first
-        verify_rows(index)
-    except BaseException:
-        with suppress(sqlite3.Error):
-            index.close()
-        raise
-    return index
-
-
-def _make_index(folder: Path, warc: WarcFile) -> None:
-    """Make the index, or update it. Raises sqlite3.Error, ValueError, or DataError where rows were lost."""
-    path = folder / INDEX_FILE
-    if not path.exists():
-        refuse_lost_index(folder, warc, "is missing")
-    with closing(sqlite3.connect(path)) as index:
-        if version_of(index) == 0:
-            refuse_lost_index(folder, warc, "is empty")
-        else:
-            verify_pages(index)
-        index.execute("PRAGMA journal_mode=WAL")
-        index.execute("PRAGMA synchronous=FULL")
-        bring_up_to_date(index, path)

@@ -345,7 +345,7 @@ def _add_digests(index: sqlite3.Connection) -> None:
     write_state(index, WarcState(bytes=n_bytes, searches=counts["searches"], fetches=counts["fetches"]))
 
 
-def bring_up_to_date(index: sqlite3.Connection, path: Path) -> None:
+def upgrade_tables(index: sqlite3.Connection, path: Path) -> None:
     """Make the tables, or add what later versions added, in one transaction. Raises DataError for a newer index."""
     version = version_of(index)
     refuse_other_version(version, path)

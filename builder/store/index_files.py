@@ -1,4 +1,4 @@
-"""The index as a file: opened without changing a byte, and checked against its WARC file.
+"""The index as a file, opened for reading without changing a byte.
 
 SQLite writes to the folder of a database in WAL mode even to read it. So an index that was closed is opened as
 immutable, under a shared lock that keeps writers out; one that a killed build left with a journal, or of an earlier
@@ -12,14 +12,12 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from builder.store.faults import file_fault, rebuild
-from builder.store.index import VERSION, WarcState, bring_up_to_date, refuse_other_version, version_of
-from builder.store.warc import Record, WarcFile, record_at, scan
+from builder.store.index import VERSION, refuse_other_version, upgrade_tables, version_of
 from edu_rag.errors import DataError
 
 WARC_FILE, INDEX_FILE, LOCK_FILE, LOG_FILE = "responses.warc.gz", "index.sqlite3", "lock", "build.log.jsonl"
@@ -94,7 +92,7 @@ class ReadIndex:
             if self._copy is None:
                 connection.close()
                 connection = self._copied()
-            bring_up_to_date(connection, self._path)
+            upgrade_tables(connection, self._path)
         except BaseException:
             connection.close()
             raise
@@ -128,53 +126,3 @@ def _size(path: Path, ending: str) -> int:
     with suppress(FileNotFoundError):
         return Path(f"{path}{ending}").stat().st_size
     return 0
-
-
-def _records(warc: WarcFile, start: int = 0) -> Iterator[Record]:
-    return (item for item in scan(warc, start) if isinstance(item, Record))
-
-
-def refuse_lost_index(folder: Path, warc: WarcFile, what: str) -> None:
-    """Raise DataError if a missing index has had rows: a new one would hide the crawled data."""
-    kinds = set()
-    for record in _records(warc):
-        if record.kind == "metadata":
-            raise lost_index(folder, what)
-        kinds.add(record.kind)
-    if kinds == {"response"}:
-        remedy = "restore the file from a copy, or build with --fresh"
-        raise DataError(folder / INDEX_FILE, f"{what}, and {WARC_FILE} is of a version that kept no rows", remedy)
-
-
-def refuse_other_store(folder: Path, warc: WarcFile, store_id: str) -> None:
-    """Raise DataError if the WARC file names another store than the index does."""
-    found = next((record.store_id for record in _records(warc) if record.store_id), store_id)
-    if found != store_id:
-        what = f"is the index of another crawl store than {WARC_FILE}"
-        raise DataError(folder / INDEX_FILE, what, rebuild(folder))
-
-
-def _is_at(warc: WarcFile, offset: int, store_id: str) -> bool:
-    try:
-        return record_at(warc, offset).store_id == store_id
-    except ValueError:
-        return False
-
-
-def refuse_disagreement(folder: Path, warc: WarcFile, state: WarcState, *, is_old: bool) -> None:
-    """Raise DataError if a reader would see less than was committed: pages cut off, or rows that it cannot know.
-
-    `is_old`: the index is of an earlier version, and the rows in the WARC file are at most a part of its rows.
-    """
-    if state.last >= 0 and not _is_at(warc, state.last, state.id):
-        refuse_other_store(folder, warc, state.id)
-    if warc.end < state.bytes:
-        what = f"holds {warc.end:,} of the {state.bytes:,} bytes that its index knows"
-        raise DataError(folder / WARC_FILE, what, "restore the whole file, or build with --resume")
-    if is_old:
-        return
-    found = (record for record in _records(warc, state.bytes) if record.kind == "metadata")
-    first = next((record for record in found if record.store_id == state.id or not state.id), None)
-    if first is not None:
-        what = f"does not know all that {WARC_FILE} holds (from byte {first.offset:,} on)"
-        raise DataError(folder / INDEX_FILE, what, rebuild(folder))

@@ -33,9 +33,9 @@ from builder.store.index_files import (
     WARC_FILE,
     ReadIndex,
     lost_index,
-    refuse_disagreement,
 )
 from builder.store.page_cache import PageCache
+from builder.store.refusals import refuse_disagreement
 from builder.store.warc import WarcFile, read_record
 from edu_rag.errors import DataError
 

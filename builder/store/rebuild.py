@@ -15,10 +15,10 @@ from builder.store.faults import file_fault, index_fault
 from builder.store.index import (
     VERSION,
     WarcState,
-    bring_up_to_date,
     n_rows,
     n_unwritten,
     read_state,
+    upgrade_tables,
     verify_pages,
     verify_rows,
     version_of,
@@ -98,7 +98,7 @@ def _empty(path: Path) -> sqlite3.Connection:
     index = sqlite3.connect(path)
     index.execute("PRAGMA journal_mode=MEMORY")
     index.execute("PRAGMA synchronous=OFF")  # it is synced once, when it is whole
-    bring_up_to_date(index, path)
+    upgrade_tables(index, path)
     return index
 
 

@@ -11,7 +11,7 @@ from builder.extract.page_text import clean_text, parse_html
 from builder.extract.prepass import apply_prepass
 
 REFERENCE = "figure"
-"""The text of a reference to a figure, a table or an equation, which has no words of its own in the source."""
+"""The text of a reference to a figure, a table or an equation, which has no words in the source."""
 
 
 class Chapter(NamedTuple):

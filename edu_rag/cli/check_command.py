@@ -41,9 +41,9 @@ def _with_line(path: Path, fault: EduRagError) -> EduRagError:
     setting, lines = fault.where, lines_of(path)
     while setting not in lines and "." in setting:
         setting = setting.rpartition(".")[0]
-    told = setting_fault(path, setting, fault.what, fault.remedy)
-    told.where = told.where.removesuffix(setting) + fault.where
-    return told
+    placed = setting_fault(path, setting, fault.what, fault.remedy)
+    placed.where = placed.where.removesuffix(setting) + fault.where
+    return placed
 
 
 @click.command()
@@ -65,6 +65,7 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
     from edu_rag.errors import FaultsError, SubmissionError
     from edu_rag.progress import say
     from harness.check_submission import asked_of, check_predictions, check_submission
+    from harness.importing.detect_format import require_own_form
     from harness.trust.cautions import of_files
 
     if not path.exists():
@@ -75,12 +76,13 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
     if path.is_dir():
         findings = with_recipe(path, check_submission(path, dataset))
     else:
+        require_own_form(path)
         asked = None if dataset is None else asked_of(dataset, dataset.only_split(split))
         found = check_predictions(path, asked)
         findings = found._replace(cautions=[*of_files([path]), *found.cautions])
     for caution in findings.cautions:
         say(caution)
-    if findings.faults:
-        raise FaultsError(findings.faults)
     for note in findings.notes:
         click.echo(note)
+    if findings.faults:
+        raise FaultsError(findings.faults)

@@ -73,7 +73,7 @@ def push(
     if not (dry_run or yes):
         what = "publishing needs a confirmation, since a published version cannot be changed"
         raise ConfigError("edu-rag dataset push", what, "add --yes, or --dry-run to see what would be published")
-    faults = check_folder(folder, ()).faults.told()
+    faults = check_folder(folder, ()).faults.to_print()
     if faults:
         raise FaultsError(faults)
     with staged(Dataset(folder), repo, hidden) as (copy, plan):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import MAX_JSON_BYTES, MAX_LINE_BYTES, JsonFaultError, parse_json
+from edu_rag.files.mistyped import type_name
 
 MAX_BYTES = 256_000_000
 """Of one file: over a hundred thousand questions, or a million predictions."""
@@ -155,7 +156,7 @@ def line_rows(text: str, path: Path) -> Iterator[ForeignRow | DataError]:
 
 def _object_row(where: str, value: Any) -> ForeignRow | DataError:
     if not isinstance(value, dict):
-        return DataError(where, f"expected an object with fields, got {type(value).__name__}", "give one a row")
+        return DataError(where, f"is {type_name(value)}, not an object with fields", "give one a row")
     if len(value) > MAX_COLUMNS:
         return DataError(where, f"has {len(value):,} fields, at most {MAX_COLUMNS:,} are read", "leave some out")
     return ForeignRow(where, value)

@@ -17,7 +17,7 @@ import msgspec
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FILE_NAME, Manifest, check_files, manifest_sha256, read_manifest
-from edu_rag.files.table_rows import CONFIGS, LATER_COLUMNS, REMEDY, TELLS_GOLD, stored_rows
+from edu_rag.files.table_rows import CONFIGS, LATER_COLUMNS, REMEDY, REVEALS_GOLD, stored_rows
 
 NO_ROWS = hashlib.sha256().hexdigest()
 """The hash of a table without rows, which is not part of the content hash: a dataset may have its file or not."""
@@ -67,7 +67,7 @@ def absent_tables(manifest: Manifest) -> list[str]:
 
 def _may_be_absent(table: str, manifest: Manifest) -> bool:
     config, _, split = table.partition("/")
-    return config in TELLS_GOLD and split in manifest.hidden_splits
+    return config in REVEALS_GOLD and split in manifest.hidden_splits
 
 
 def row_faults(folder: Path, manifest: Manifest, skipped: Iterable[str] = ()) -> Iterator[DataError]:
@@ -96,7 +96,7 @@ def _listing_fault(table: str, there: Mapping[str, Sequence[str]], manifest: Man
     if table not in there:
         return "" if _may_be_absent(table, manifest) else f"lists no file of the table {table}"
     if table in manifest.published and not (table.startswith("pages/") and manifest.hidden_splits):
-        return f"says that {table} was changed for publishing, which only pages beside a hidden split are"
+        return f"says that {table} was changed for publishing, but only pages of a dataset with hidden splits are"
     return ""
 
 

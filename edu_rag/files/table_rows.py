@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 CONFIGS = ("questions", "hits", "pages", "evidence", "leaks", "gold")
-TELLS_GOLD = ("gold", "evidence", "leaks")
+REVEALS_GOLD = ("gold", "evidence", "leaks")
 """Tables from which a gold answer can be read: those of a hidden split are never published."""
 LATER_COLUMNS: Mapping[str, tuple[str, ...]] = {"hits": ("detail",), "gold": ("extra",)}
 """Columns that older datasets lack. Where they are empty they are not hashed: a dataset with them has the old hash."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from edu_rag.errors import EduRagError, RecordError, RecordFaultsError
+from edu_rag.files.mistyped import mistyped, type_name
 
 R = TypeVar("R")
 MAX_UNKNOWN = 20
@@ -29,12 +30,6 @@ def _field_types(record_type: type) -> Mapping[str, tuple[Any, bool]]:
         f.name: (hints[f.name], f.default is missing and f.default_factory is missing)
         for f in dataclasses.fields(record_type)
     }
-
-
-def _fault_of(error: Exception) -> str:
-    """The message of msgspec in our words: without its `$` path where it points at the value itself."""
-    text = str(error)
-    return text.removesuffix(" - at `$`").replace("Invalid enum value", "unknown value")
 
 
 def _allowed(wanted: Any) -> list[str]:
@@ -55,8 +50,8 @@ def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> A
     try:
         return msgspec.convert(value, wanted, strict=True)
     except msgspec.ValidationError as error:
-        known = _allowed(wanted)
-        faults.append(RecordError(name, _fault_of(error), f"known are {', '.join(known)}" if known else ""))
+        known, fault = _allowed(wanted), mistyped(str(error))
+        faults.append(RecordError(name, fault.what, f"known are {', '.join(known)}" if known else fault.remedy))
     except RecordError as error:
         faults.append(RecordError(f"{name}.{error.where}", error.what, error.remedy))
     return None
@@ -91,7 +86,7 @@ def _build(values: Mapping[str, Any], record_type: type, prefix: str, faults: li
         if name in values:
             given[name] = _convert(values[name], wanted, f"{prefix}{name}", faults)
         elif required:
-            faults.append(RecordError(f"{prefix}{name}", "missing field"))
+            faults.append(RecordError(f"{prefix}{name}", "missing field", "add it"))
     if len(faults) > before:
         return None
     try:
@@ -105,7 +100,7 @@ def _build(values: Mapping[str, Any], record_type: type, prefix: str, faults: li
 def faults_and_record(values: Any, record_type: type[R]) -> tuple[list[RecordError], R | None]:
     """Build a record from plain values; return every fault found, and the record when there is none."""
     if not isinstance(values, Mapping):
-        return [RecordError("value", f"expected an object with fields, got {type(values).__name__}")], None
+        return [RecordError("value", f"is {type_name(values)}, not an object with fields", "write one in braces")], None
     faults: list[RecordError] = []
     record = _build(values, record_type, "", faults)
     return faults, record

@@ -357,9 +357,9 @@ def _attribution_faults(card: ScoreCard) -> Iterator[RecordError]:
     for cause, times in card.attribution.items():
         if times < 0:
             yield RecordError("attribution", f"{cause} is negative")
-    lost, told = card.counts.n - card.counts.correct, sum(card.attribution.values())
-    if card.attribution and told != lost:
-        yield RecordError("attribution", f"adds up to {told} questions, but {lost} are not correct")
+    lost, counted = card.counts.n - card.counts.correct, sum(card.attribution.values())
+    if card.attribution and counted != lost:
+        yield RecordError("attribution", f"adds up to {counted} questions, but {lost} are not correct")
 
 
 def _renumbered(lessons: tuple[int, ...]) -> tuple[int, ...]:

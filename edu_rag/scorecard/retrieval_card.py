@@ -81,7 +81,7 @@ def retrieval_place(asked: QuestionSet, slug: str) -> Path:
 
 
 def _is_there(path: Path, card: RetrievalCard) -> bool:
-    """Whether a file holds a card, whatever its time; one that cannot be read does not."""
+    """Whether a file holds a card, with any time; one that cannot be read does not."""
     try:
         return replace(read_retrieval_card(path), scored_at=card.scored_at) == card
     except EduRagError:

@@ -26,7 +26,7 @@ def _codes(outcomes: Outcomes, of_letter: Mapping[str, int]) -> Ints:
             table[ord(letter)] = code
         codes = table[np.frombuffer(outcomes.encode("ascii"), dtype=np.uint8)]
         if (codes == 99).any():
-            raise ValueError(f"outcomes hold letters besides {''.join(of_letter)}")
+            raise ValueError(f"outcomes hold letters other than {''.join(of_letter)}")
         return codes
     return np.asarray(outcomes, dtype=np.int64)
 

@@ -4,61 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from edu_rag.errors import DataError, RecordError
+from edu_rag.errors import DataError
+from edu_rag.files.annotated import Annotation, ShownReply
 from edu_rag.files.jsonl import naming, to_line
 from harness.asking.asked import AskedQuestion, SystemReply
 
 FILE_NAME = "annotations.jsonl"
-ANSWER_LABELS: Mapping[str, str] = {
-    "Correct Answer": "Right",
-    "Hallucinated Answer": "Wrong or not supported by the pages",
-    "Insufficient Context": "The pages are not enough",
-}
-"""The labels of Mala et al. (section 4.1), and the text for each on the page.
-
-The answer is factually accurate; it is incorrect, or not supported by the pages; the pages are not enough to answer.
-"""
-CORRECTNESS = range(1, 6)
-"""HyPA-RAG's absolute correctness (section 5.3): 1 is incorrect, 3 partly correct, 5 fully correct."""
 MAX_KEPT = 2_000
 """Characters of a question, a choice and an answer that a line keeps: a visitor, or a system, may write any length."""
 MAX_FILE_BYTES = 200_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownReply:
-    """What an annotation is about: a question and one system's answer, with long texts cut."""
-
-    dataset: str
-    question_id: str
-    question: str
-    choices: Mapping[str, str]
-    page_input: str
-    system: str
-    answer: str | None
-    status: str
-    outcome: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
-    """One visitor's judgement of one answer. Invariants: a known label; correctness from 1 to 5, or None."""
-
-    at: datetime
-    label: str
-    correctness: int | None
-    reply: ShownReply
-
-    def __post_init__(self) -> None:
-        if self.label not in ANSWER_LABELS:
-            raise RecordError("label", f"{self.label[:40]!r} is not one of {', '.join(ANSWER_LABELS)}")
-        if self.correctness is not None and self.correctness not in CORRECTNESS:
-            raise RecordError("correctness", f"{self.correctness} is not 1 to 5")
 
 
 def shown_reply(asked: AskedQuestion, reply: SystemReply) -> ShownReply:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -12,6 +11,7 @@ from edu_rag.gold import Gold
 from edu_rag.records import LABELS, Evidence, Kind, Leak, Question, WebPage
 from edu_rag.scorecard.card import Prediction, Verdict
 from edu_rag.scorecard.support import offered_pages
+from harness.importing.find_question import QuestionFinder
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading, grade_all
 from harness.reading.folding import fold_writing
@@ -82,9 +82,9 @@ class KnownQuestions:
         """A question by its id. Raises ConfigError if there is none such."""
         found = self.by_id.get(question_id)
         if found is None:
-            close = difflib.get_close_matches(question_id[:200], self.by_id, n=1) or [next(iter(self.by_id), "none")]
+            close = QuestionFinder(self.by_id, {}).suggestion(question_id) or next(iter(self.by_id), "none")
             what = f"unknown question id {question_id[:80]!r} in {self.dataset.id}"
-            raise ConfigError("question", what, f"did you mean {close[0]!r}?")
+            raise ConfigError("question", what, f"did you mean {close!r}?")
         return found
 
     def pages(self, question: Question) -> list[WebPage]:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     help="Read answers that are whole numbers as numbers of choices, counted from 0 or from 1.",
 )
 @click.option("--skip-unknown", is_flag=True, help="Leave out rows of unknown questions instead of refusing the file.")
+@click.option("--all-correct", is_flag=True, help="Import answers that all equal the gold, as in a file of questions.")
 @split_option
 @sample_options
 @into_option
@@ -71,6 +72,7 @@ def import_(
     into: Path,
     *,
     skip_unknown: bool,
+    all_correct: bool,
     force: bool,
 ) -> None:
     """Import predictions from FILE into a submission, and print the path of the new predictions file.
@@ -81,7 +83,7 @@ def import_(
     text. A new submission gets the settings that `edu-rag new --predictions-only` writes.
 
     Nothing is written if the file has a fault: unknown or repeated questions, values that are not numbers, several
-    columns that could be the answer. Questions without a row count as failed.
+    columns that could be the answer, the gold as answers. Questions without a row count as failed.
 
     \b
     Example:
@@ -95,7 +97,8 @@ def import_(
     from harness.check_submission import asked_of, check_predictions
     from harness.importing.detect_format import detected
     from harness.importing.foreign_answer import wished_columns
-    from harness.importing.import_predictions import ImportWishes, import_file, place_for
+    from harness.importing.import_predictions import ImportWishes, place_for, read_foreign, write_imported
+    from harness.trust.imported_key import key_caution
 
     wishes = ImportWishes(
         format=source or detected(file),
@@ -108,9 +111,11 @@ def import_(
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     place = place_for(slug, into, QuestionSet(dataset.manifest.release, split, sample), force=force)
     asked = asked_of(dataset, split, sample)
-    written = import_file(file, place, _questions(dataset, split, asked, wishes), wishes)
+    imported = read_foreign(file, _questions(dataset, split, asked, wishes), wishes)
+    key = "" if all_correct else key_caution(file, imported.lines, asked.questions, dataset, split)
+    written = write_imported(imported, place)
     findings = check_predictions(written.path, asked)
-    for line in (*written.notes, *findings.notes, *findings.cautions):
+    for line in (*written.notes, *findings.notes, *findings.cautions, *([key] if key else [])):
         say(one_line(line))
     click.echo(str(written.path))
     _say_next(written, dataset_folder, split, sample)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import click
 
 from harness.commands.options import into_option, own_name
 from harness.submission.slugs import TEMPLATES
+
+
+def _environment(folder: Path) -> Path:
+    """Where the environment of a system with own packages goes: next to the clone, which git does not see."""
+    return Path("..") / f"{folder.name}-env"
 
 
 def _system_steps(folder: Path, template: str) -> Iterator[str]:
@@ -20,8 +25,10 @@ def _system_steps(folder: Path, template: str) -> Iterator[str]:
 
     system, requirements = folder / "system.py", folder / REQUIREMENTS
     if requirements.is_file():
-        install = shlex.join([sys.executable, "-m", "pip", "install", "-r", str(requirements)])
-        yield f"install its packages, or make a new environment for them (docs/submit.md): {install}"
+        place = _environment(folder)
+        make = shlex.join([sys.executable, "-m", "venv", str(place)])
+        install = shlex.join([str(place / "bin" / "pip"), "install", *_ourselves(), "-r", str(requirements)])
+        yield f"give it an environment, since frameworks conflict with one another: {make} && {install}"
         yield f"{system} answers already, with a stand-in for a model: change the lines marked CHANGE"
     elif template:
         yield f"choose the parts in {folder / 'submission.toml'}; docs/parts.md lists them"
@@ -29,12 +36,33 @@ def _system_steps(folder: Path, template: str) -> Iterator[str]:
         yield f"write your system: {system} answers already, by a rule that you replace"
 
 
-def _next_steps(folder: Path, *, predictions_only: bool, template: str) -> Iterator[str]:
-    """Next steps; each command works unchanged."""
+def _ourselves() -> list[str]:
+    """What pip installs for `edu-rag` itself: the clone that this code is in, or the released package."""
+    from edu_rag import __version__
+
+    clone = Path(__file__).resolve().parents[2]
+    if not (clone / "pyproject.toml").is_file():
+        return [f"edu-rag-bench=={__version__}"]
+    return ["-e", "." if clone == Path.cwd() else str(clone)]
+
+
+def _settings_step(folder: Path, given: Collection[str]) -> str:
+    """The lines of submission.toml that `check` asks for, and the others."""
+    from harness.submission.settings_faults import TEMPLATE
+
+    missing = [name for name in TEMPLATE if name not in given]
+    first = f"fill in {', '.join(missing)}; " if missing else ""
+    return f"{folder / 'submission.toml'}: {first}change the other lines where they do not fit your system"
+
+
+def _next_steps(folder: Path, given: Collection[str], *, predictions_only: bool, template: str) -> Iterator[str]:
+    """Next steps; each command works unchanged. `given` are the settings that are not the template's."""
     import shlex
 
+    from harness.submission.scaffold import REQUIREMENTS
+
     edu_rag, place, demo = own_name(), shlex.quote(str(folder)), Path("demo") / "dataset"
-    yield f"change every line of {folder / 'submission.toml'}"
+    yield _settings_step(folder, given)
     if predictions_only:
         yield f"put your predictions into {folder}/predictions/<dataset>-<version>/<split>.jsonl, or import them:"
         yield f"{edu_rag} import FILE --dataset DIR --submission {folder.name} --in {shlex.quote(str(folder.parent))}"
@@ -44,7 +72,8 @@ def _next_steps(folder: Path, *, predictions_only: bool, template: str) -> Itera
     yield f"{edu_rag} check {place}"
     if not demo.is_dir():
         yield f"{edu_rag} demo --light   (once: it makes {demo} to try things on)"
-    yield f"{edu_rag} run {place} --dataset {demo}"
+    runs = shlex.quote(str(_environment(folder) / "bin" / "edu-rag")) if (folder / REQUIREMENTS).is_file() else edu_rag
+    yield f"{runs} run {place} --dataset {demo}"
     yield f"{edu_rag} score {place} --dataset {demo}"
 
 
@@ -99,5 +128,6 @@ def new(
     folder = scaffold(name, into, wishes)
     click.echo(str(folder))
     say("Next:")
-    for number, step in enumerate(_next_steps(folder, predictions_only=predictions_only, template=template or ""), 1):
+    steps = _next_steps(folder, wishes.values, predictions_only=predictions_only, template=template or "")
+    for number, step in enumerate(steps, 1):
         say(f"  {number}. {step}")

@@ -171,6 +171,7 @@ def _score_one(
     from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
     from edu_rag.scorecard.results_folder import scorecard_values
+    from harness.importing.detect_format import require_own_form
     from harness.judging.free_text import UnjudgedError
     from harness.scoring.score import now_utc, score_within, summary, write_results
     from harness.scoring.scorecard_text import brief_line, card_lines
@@ -181,6 +182,7 @@ def _score_one(
 
     (as_json, brief, all_slices), (verdicts, results) = shown, written
     split = dataset.only_split(split)
+    require_own_form(path)
     target = find_target(path, dataset.manifest, split, sample)
     one = _One(dataset, split, sample, target.path, with_verdicts=verdicts is not None)
     try:

@@ -129,7 +129,7 @@ def predictions_beside(path: Path, card: ScoreCard, exam: Exam) -> dict[str, Pre
     if not file.is_file():
         return {}
     if file_sha256(file) != card.predictions_sha256:
-        raise SubmissionError(file, "is not what the scorecard beside it was made from", "score it again")
+        raise SubmissionError(file, "is not what the scorecard next to it was made from", "score it again")
     return predictions_within(file, exam.known)
 
 
@@ -152,8 +152,8 @@ def details_of(dataset: Dataset, exam: Exam, sides: tuple[Side, Side], flips: Se
     sources = read_sources(dataset, exam.split, exam.support, ids, cited)
     for flip, question in zip(flips, questions, strict=True):
         gold = exam.gold[question.question_id]
-        told = []
+        answers = []
         for side, outcome in zip(sides, (flip.first, flip.second), strict=True):
             prediction = side.predictions.get(question.question_id)
-            told.append(tell(question, prediction, _verdict(question, gold, prediction, outcome), sources))
-        yield FlipDetail(flip, question, gold, told[0], told[1])
+            answers.append(tell(question, prediction, _verdict(question, gold, prediction, outcome), sources))
+        yield FlipDetail(flip, question, gold, answers[0], answers[1])

@@ -275,23 +275,23 @@ def _answer_lines(explanation: Explanation) -> Iterator[str]:
         yield f"lost to    {cause}: {CAUSES[cause]}"
         yield f"to gain it {REMEDIES[cause]}"
     elif explanation.evidence:
-        told = "grounded: evidence is" if explanation.rank_cited else "lucky: no evidence is"
-        yield f"           {told} among the cited"
+        judged = "grounded: evidence is" if explanation.rank_cited else "lucky: no evidence is"
+        yield f"           {judged} among the cited"
 
 
 def _page_lines(explanation: Explanation) -> Iterator[str]:
     offered, rank = explanation.offered, explanation.rank_offered
     n_places = sum(map(len, explanation.evidence.values()))
-    told = f"evidence at {n_places} place(s)" if n_places else "no evidence known"
+    evidence = f"evidence at {n_places} place(s)" if n_places else "no evidence known"
     if explanation.probe is not None:
         yield f"probe      {explanation.probe}"
     if not explanation.has_own_pages:
-        yield f"pages      not the dataset's, so no cause is told; in the dataset: {told}"
+        yield f"pages      not the dataset's, so no cause is given; in the dataset: {evidence}"
     elif rank is not None:
         page = explanation.pages.get(offered[rank - 1])
-        yield f"pages      {len(offered)}; {told}, first on page {rank}{f': {page.url}' if page else ''}"
+        yield f"pages      {len(offered)}; {evidence}, first on page {rank}{f': {page.url}' if page else ''}"
     else:
-        yield f"pages      {len(offered)}; {told}{', on other pages' if n_places else ''}"
+        yield f"pages      {len(offered)}; {evidence}{', on other pages' if n_places else ''}"
     for leak in explanation.leaks:
         page = explanation.pages.get(leak.page_id)
         yield f"leak       {leak.kind}: {page.url if page else leak.page_id} [{leak.start}:{leak.end}]"

@@ -223,9 +223,9 @@ def tell(question: Question, prediction: Prediction | None, verdict: Verdict, so
     return ShownAnswer(prediction, verdict, cause, cited, missed, n_left_out)
 
 
-def label_read(told: ShownAnswer, question: Question) -> str | None:
+def label_read(shown: ShownAnswer, question: Question) -> str | None:
     """The label that an answer names by the rules of reading; None if it names no single choice."""
-    said = told.prediction.answer if told.prediction else None
+    said = shown.prediction.answer if shown.prediction else None
     return None if said is None or not question.choices else read_answer(said, question.choices).label
 
 

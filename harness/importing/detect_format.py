@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Literal, get_args
 
-from edu_rag.errors import DataError
+from edu_rag.errors import DataError, SubmissionError
 from edu_rag.files.foreign_table import SUFFIXES
 from edu_rag.files.jsonl import JsonFaultError, parse_json
 from harness.importing.lm_eval_samples import is_sample
@@ -62,6 +62,31 @@ def detected(path: Path) -> Format:
         return "json"
     first = text.partition("\n")[0]
     return "trec" if isinstance(run_line("", first), RankedPage) else "csv"
+
+
+def require_own_form(path: Path) -> None:
+    """Raise SubmissionError for a file of another program, with the command that reads it.
+
+    Faults of single lines are for the reader of predictions to report.
+    """
+    if not path.is_file() or not (first := _text(_head(path)).lstrip("\ufeff \t\r\n").partition("\n")[0]):
+        return
+    if isinstance(run_line("", first), RankedPage):
+        raise SubmissionError(path, "is a retrieval run, which ranks pages", f"`edu-rag score --run {path}` scores it")
+    what = "does not begin like JSON lines" if first[0] != "{" else _fault_of_names(first)
+    if what:
+        remedy = "`edu-rag import FILE --dataset DIR --submission SLUG` reads tables and files of other programs"
+        raise SubmissionError(path, f"is not in the form of predictions: it {what}", remedy)
+
+
+def _fault_of_names(line: str) -> str:
+    """Why a JSON object is not a prediction of ours; '' for one that may be, and for a line that is not JSON."""
+    try:
+        values = parse_json(line.encode("utf-8", "surrogatepass"))
+    except JsonFaultError:
+        return ""
+    is_foreign = isinstance(values, dict) and "question_id" not in values
+    return "has no question_id on its first line" if is_foreign else ""
 
 
 def _begins_with_sample(text: str) -> bool:

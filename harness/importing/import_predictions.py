@@ -178,13 +178,11 @@ def _require_free(path: Path, submission: Submission, *, force: bool) -> None:
         raise SubmissionError(there, what, "add --force to replace it")
 
 
-def import_file(path: Path, place: ImportPlace, questions: ImportQuestions, wishes: ImportWishes) -> ImportedFile:
-    """Write the predictions of a file to their place, whole or not at all, and make the submission where it is new.
+def write_imported(imported: Imported, place: ImportPlace) -> ImportedFile:
+    """Write predictions to their place, whole or not at all, and make the submission where it is new.
 
-    A run's record there is removed: it describes predictions that are replaced. Raises as `read_foreign` and
-    `scaffold`.
+    A run's record there is removed: it describes predictions that are replaced. Raises as `scaffold`.
     """
-    imported = read_foreign(path, questions, wishes)
     notes = list(imported.notes)
     if place.submission is None:
         folder = place.path.parents[2]

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.foreign_table import ForeignRow
+from edu_rag.files.jsonl import JsonFaultError, parse_json
+from edu_rag.records import Question
 from edu_rag.scorecard.card import STATUSES
-from harness.importing.foreign_answer import QUESTION, ForeignAnswer, dug, flat, folded, id_text, names_shown
+from harness.importing.find_question import listed_choices, plain_text
+from harness.importing.foreign_answer import CHOICES, QUESTION, ForeignAnswer, dug, flat, folded, id_text, names_shown
 
 ID_NAMES = (
     "questionid", "qid", "queryid", "id", "uid", "uuid", "customid", "exampleid", "sampleid", "itemid", "idx",
 )  # fmt: skip
-QUESTION_NAMES = ("question", "questiontext", "query", "userinput", "input", "inputs", "prompt", "text")
+QUESTION_NAMES = ("question", "questiontext", "beingasked", "query", "userinput", "input", "inputs", "prompt", "text")
+_CHOICES = ("choices", "options", "answerchoices", "answeroptions", "candidates")
+_ONE_CHOICE = re.compile(r"(?:option|choice|opt|answer)?[a-j]\Z")
+"""A column of one choice: `A`, `option_b`."""
 _PREDICTION = (
     "prediction", "predictions", "predictedanswer", "predicted", "pred", "predictedlabel", "predictedchoice",
     "modelanswer", "systemanswer", "generatedanswer", "finalanswer", "parsedanswer", "extractedanswer", "actualoutput",
@@ -54,8 +62,9 @@ def columns_in(rows: Iterable[ForeignRow]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name, _ in flat(row.values)))
 
 
-def map_columns(rows: Sequence[ForeignRow], wished: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
-    """The column of each field that the rows give. `known` are the ids of the dataset's questions.
+def map_columns(rows: Sequence[ForeignRow], wished: Mapping[str, str], known: Mapping[str, Question]) -> dict[str, str]:
+    """The column of each field that the rows give; of choices, also several with commas. `known` are the dataset's
+    questions by id.
 
     Raises ConfigError for a wished column that is not in the file, DataError where no column, or more than one, can be
     the id or the answer.
@@ -63,7 +72,7 @@ def map_columns(rows: Sequence[ForeignRow], wished: Mapping[str, str], known: Co
     names = columns_in(rows)
     place = rows[0].where.rpartition(":")[0] if rows else "file"
     for field, column in wished.items():
-        if column and column not in names and not any(dug(row.values, column) is not None for row in rows):
+        if column and column not in names and not any(_cell(row, field, column) is not None for row in rows):
             close = difflib.get_close_matches(column, names, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"its columns are {names_shown(names)}"
             raise ConfigError(f"--map {field}", f"the file has no column {column[:80]!r}", remedy)
@@ -71,11 +80,16 @@ def map_columns(rows: Sequence[ForeignRow], wished: Mapping[str, str], known: Co
     free = {folded(name): name for name in reversed(names) if name not in taken and folded(name)}
     found = {field: column for field, column in wished.items() if column}
     guessed = dict(_guessed(free, rows, known, place, found))
+    guessed |= _choices(rows, known, guessed | found, taken)
     return found | {field: column for field, column in guessed.items() if field not in wished}
 
 
 def _guessed(
-    free: Mapping[str, str], rows: Sequence[ForeignRow], known: Collection[str], place: str, found: Mapping[str, str]
+    free: Mapping[str, str],
+    rows: Sequence[ForeignRow],
+    known: Mapping[str, Question],
+    place: str,
+    found: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
     """Fields and their columns, by name alone."""
     for field, known_names in _PLAIN.items():
@@ -110,7 +124,11 @@ def _first(names: Iterable[str], free: Mapping[str, str]) -> str | None:
 
 
 def _asked(
-    free: Mapping[str, str], rows: Sequence[ForeignRow], known: Collection[str], place: str, found: Mapping[str, str]
+    free: Mapping[str, str],
+    rows: Sequence[ForeignRow],
+    known: Mapping[str, Question],
+    place: str,
+    found: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
     """The columns that name the question: the id column with most known ids, and the text of the question."""
     ids = [free[name] for name in ID_NAMES if name in free]
@@ -145,11 +163,54 @@ def _answer(free: Mapping[str, str], place: str) -> str:
     raise DataError(place, what, "add --map answer=COLUMN")
 
 
+def _choices(
+    rows: Sequence[ForeignRow], known: Mapping[str, Question], found: Mapping[str, str], taken: Collection[str]
+) -> dict[str, str]:
+    """The column of the choices, or several with commas, if all rows have their question's choices there.
+
+    They may be shuffled, and then a letter means another choice than in the dataset. Other columns of these names are
+    not read.
+    """
+    names = [name for name in dict.fromkeys(name for row in rows for name in row.values) if name not in taken]
+    each = ",".join(name for name in names if _ONE_CHOICE.match(folded(name)) and name != found.get("answer"))
+    for column in (*(name for name in names if folded(name) in _CHOICES), *([each] if "," in each else [])):
+        if _are_choices(rows, column, known, found.get("question_id", "")):
+            return {CHOICES: column}
+    return {}
+
+
+def _are_choices(rows: Sequence[ForeignRow], column: str, known: Mapping[str, Question], id_column: str) -> bool:
+    """Whether each row of a known question has its choices in a column, in any order."""
+    asked = [(row, known.get(id_text(dug(row.values, id_column)))) for row in rows[:_ROWS_LOOKED_AT]]
+    pairs = [(listed_choices(_cell(row, CHOICES, column)), question) for row, question in asked if question is not None]
+    return bool(pairs) and all(
+        sorted(map(plain_text, listed)) == sorted(map(plain_text, question.choices.values()))
+        for listed, question in pairs
+    )
+
+
+def _cell(row: ForeignRow, field: str, column: str) -> Any:
+    """The value of a field in a row; choices as a list or a map, also from several columns or a text of JSON."""
+    value = row.values[column] if column in row.values else dug(row.values, column)
+    if field != CHOICES:
+        return value
+    if value is None and "," in column:
+        cells = [row.values.get(name.strip()) for name in column.split(",")]
+        return [str(cell) for cell in cells if cell not in (None, "")] or None
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+        try:
+            return parse_json(value.encode("utf-8", "surrogatepass"))
+        except JsonFaultError:
+            return value
+    return value
+
+
 def mapped(row: ForeignRow, columns: Mapping[str, str]) -> ForeignAnswer:
     """A row under the names of our fields; times in milliseconds become seconds."""
     values = dict(flat(row.values))
     found = {
-        field: values[column] if column in values else dug(row.values, column) for field, column in columns.items()
+        field: values[column] if column in values and field != CHOICES else _cell(row, field, column)
+        for field, column in columns.items()
     }
     if is_in_ms(columns.get("latency_s", "")):
         found["latency_ms"] = found.pop("latency_s")
@@ -164,4 +225,5 @@ def is_in_ms(column: str) -> bool:
 def unused(rows: Sequence[ForeignRow], columns: Mapping[str, str]) -> list[str]:
     """The outermost columns that are not read."""
     read = {column.partition(".")[0] for column in columns.values()} | set(columns.values())
+    read |= {name.strip() for name in columns.get(CHOICES, "").split(",")}
     return [name for name in dict.fromkeys(name for row in rows for name in row.values) if name not in read]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from edu_rag.files.foreign_table import (
     line_rows,
     read_bytes,
 )
+from edu_rag.records import Question
 from harness.importing.foreign_answer import AnswerOrFault, folded, names_shown
 from harness.importing.map_columns import ID_NAMES, QUESTION_NAMES, map_columns, mapped, unused
 
@@ -86,7 +87,7 @@ def _is_table(value: Any) -> bool:
 
 
 def table_answers(
-    rows: Iterable[ForeignRow | DataError], path: Path, wished: Mapping[str, str], known: Collection[str]
+    rows: Iterable[ForeignRow | DataError], path: Path, wished: Mapping[str, str], known: Mapping[str, Question]
 ) -> TableAnswers:
     """The answers of a table's rows, with the faults of rows in their places. Raises DataError or ConfigError."""
     read = list(rows)

@@ -16,7 +16,7 @@ from harness.running.replies import MAX_PASSAGES
 _N_FIELDS = 6
 _FORM = "a line is: QUESTION Q0 PAGE RANK SCORE TAG"
 MEMORY_BYTES = 1_500_000_000
-"""Of the child that reads a run: a line takes ten times its bytes."""
+"""Memory that reading a run may add: a line takes ten times its bytes."""
 MAX_FAULTS = 1_000
 """Faulty lines after which a run is not worth reading on."""
 

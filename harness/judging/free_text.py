@@ -29,12 +29,14 @@ _NO_VALUE = frozenset({"nan", "null"})
 class Grade(NamedTuple):
     """A judge's outcome for one answer, its reason, and which judge gave it.
 
-    `unjudged` is not an outcome; no scorecard is written while there is one.
+    `unjudged` is not an outcome; no scorecard is written while there is one. `score`: from 1 to 5, of judges that give
+    one.
     """
 
     outcome: Literal["correct", "incorrect", "abstained", "unparseable", "unjudged"]
     reason: str
     judge: str
+    score: float | None = None
 
 
 class FreeTextJudge(Protocol):
@@ -99,7 +101,7 @@ def _holds(answer: str, accepted: str) -> bool:
     return bool(folded) and re.search(rf"(?<!\w){re.escape(folded)}(?!\w)", fold_punctuation(answer)) is not None
 
 
-def _only_abstains(text: str) -> bool:
+def only_abstains(text: str) -> bool:
     """Whether each clause says "I don't know", apologies aside.
 
     `I don't know; Lyon?` does not: where a hedge made a wrong guess free, and a judge paid the right one, guessing
@@ -153,7 +155,7 @@ def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
     if not fold_writing(text):
         return Grade("abstained", "says nothing", "rules")
     accepted = [other for other in gold if fold_article(other) not in _NO_VALUE]
-    if _only_abstains(text) and not any(firmly_abstains(other) or _holds(text, other) for other in accepted):
+    if only_abstains(text) and not any(firmly_abstains(other) or _holds(text, other) for other in accepted):
         return Grade("abstained", "says that it does not know", "rules")
     found = _equal(text, accepted)
     if found is not None:

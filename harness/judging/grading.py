@@ -53,6 +53,28 @@ def _model() -> FreeTextJudge:
 JUDGES: Mapping[str, Callable[[], FreeTextJudge]] = {"rules": Rules, "model": _model}
 
 
+def open_audited(name: str, cache: Path | None = None) -> FreeTextJudge:
+    """The judge that `judge audit --judge` names: as `open_judge`, or a claim metric, which is audited alone.
+
+    Raises ConfigError.
+    """
+    from harness.judging.claims.claim_graders import CLAIM_GRADERS
+    from harness.judging.judge_cache import CachedJudge
+
+    names = [part.strip() for part in name.split(",")]
+    graders = [part for part in names if part in CLAIM_GRADERS]
+    if not graders:
+        unknown = next((part for part in names if part not in JUDGES), None)
+        if unknown is not None:
+            known = ", ".join((*JUDGES, *CLAIM_GRADERS))
+            raise ConfigError("--judge", f"unknown judge {unknown[:60]!r}", f"known are {known}")
+        return open_judge(name, cache)
+    if len(names) > 1:
+        raise ConfigError("--judge", f"{graders[0]} is audited alone", f"give --judge {graders[0]}")
+    judge = CLAIM_GRADERS[graders[0]]()
+    return JudgeChain([CachedJudge(judge, cache) if cache else judge])
+
+
 def open_judge(name: str, cache: Path | None = None, *, rules_first: bool = True) -> FreeTextJudge:
     """The chain that a name such as `rules` or `model` stands for; `free-text-v2` comes first unless others rule.
 

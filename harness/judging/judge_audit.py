@@ -1,4 +1,4 @@
-"""A judge compared with people: agreement, Cohen's kappa with its interval, precision and recall of `correct`; as text.
+"""A judge compared with people: agreement, Cohen's kappa and Spearman's rho with intervals, precision and recall.
 
 Human verdicts are JSON lines: `question`, `gold` (texts), `answer`, `system` (several joined by `+`), `human` (true,
 false, or null where people called the question improper: left out), `set`.
@@ -17,9 +17,13 @@ from edu_rag.budget import items_within_budget
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_records
 from harness.judging.free_text import FreeTextJudge, Grade
+from harness.judging.rank_correlation import Scored, spearman, spearman_interval
 
 N_RESAMPLES = 10_000
 MAX_EXAMPLES = 50
+LEAST_KAPPA = 0.6
+"""A judge below it is marked; where "substantial" agreement begins (Landis & Koch 1977, table 2)."""
+MIN_QUESTIONS = 20
 _BATCH = 100
 
 
@@ -46,13 +50,21 @@ class JudgedPair(NamedTuple):
         """Whether the judge says `correct`; every other outcome, and an unjudged answer, is not."""
         return self.grade.outcome == "correct"
 
+    @property
+    def level(self) -> float:
+        """The judge's score, or 1 and 0 for `correct` and not; an unjudged answer is below every score."""
+        if self.grade.outcome == "unjudged":
+            return 0.0
+        return float(self.says_correct) if self.grade.score is None else self.grade.score
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """A judge against people on n answers, each either correct or not.
 
     `both`: both say correct; `judge_only`: only the judge; `human_only`: only people; `neither`. A rate whose
-    denominator is 0 is None. `kappa_interval`: 95 %, bootstrap over questions; None if kappa is undefined.
+    denominator is 0 is None. `kappa_interval`: 95 %, bootstrap over questions; None if kappa is undefined. `spearman`:
+    of the judge's scores (1 and 0 of a judge without scores) with people's yes and no.
     """
 
     n: int
@@ -62,6 +74,8 @@ class Agreement:
     human_only: int
     neither: int
     kappa_interval: tuple[float, float] | None
+    spearman: float | None = None
+    spearman_interval: tuple[float, float] | None = None
 
     @property
     def agreement(self) -> float | None:
@@ -115,7 +129,8 @@ class JudgeAudit:
     `sample`: how many answers were drawn (None: all), with `seed`. `n_improper`: left out, since people called the
     question improper. `groups`: `all` first, then by set, then by system. `by_judge`: how often each judge of the chain
     gave which outcome. `differences`: answers on which judge and people differ, at most MAX_EXAMPLES, in a fixed order.
-    `unjudged`: the reasons why answers stayed unjudged, with their numbers.
+    `unjudged`: the reasons why answers stayed unjudged, with their numbers. `least_kappa`: the bound below which a
+    judge is marked.
     """
 
     facts: Mapping[str, Any]
@@ -127,6 +142,7 @@ class JudgeAudit:
     by_judge: Mapping[str, Mapping[str, int]]
     unjudged: Mapping[str, int]
     differences: tuple[JudgedPair, ...]
+    least_kappa: float = LEAST_KAPPA
 
 
 def cohen_kappa(both: int, judge_only: int, human_only: int, neither: int) -> float | None:
@@ -163,7 +179,9 @@ def kappa_interval(tables: Sequence[tuple[int, int, int, int]], seed: int = 0) -
 
 def _agreement(pairs: Sequence[JudgedPair]) -> Agreement:
     by_question: dict[str, list[int]] = {}
+    scored: dict[str, list[Scored]] = {}
     for pair in pairs:
+        scored.setdefault(pair.verdict.question, []).append((pair.level, bool(pair.verdict.human)))
         table = by_question.setdefault(pair.verdict.question, [0, 0, 0, 0])
         table[2 * (not pair.says_correct) + (not pair.verdict.human)] += 1
     tables = [(t[0], t[1], t[2], t[3]) for t in by_question.values()]
@@ -176,7 +194,23 @@ def _agreement(pairs: Sequence[JudgedPair]) -> Agreement:
         human_only=human_only,
         neither=neither,
         kappa_interval=kappa_interval(tables),
+        spearman=spearman([one for answers in scored.values() for one in answers]),
+        spearman_interval=spearman_interval(list(scored.values())),
     )
+
+
+def kappa_mark(found: Agreement, least: float) -> str:
+    """How a judge compares with the bound: `below` it, `reached` by the whole interval, else `open`.
+
+    Where judge or people say the same of every answer, kappa says nothing: `open`. The interval of few questions is too
+    narrow to reach a bound.
+    """
+    if found.kappa is None or found.spearman is None:
+        return "open"
+    if found.kappa < least:
+        return "below"
+    low = found.kappa_interval[0] if found.kappa_interval is not None else -1.0
+    return "reached" if found.n_questions >= MIN_QUESTIONS and low >= least else "open"
 
 
 def _group(attribute: str, value: str, pairs: Sequence[JudgedPair]) -> AuditGroup:
@@ -239,6 +273,7 @@ def audit(
     files: Sequence[tuple[str, str]] = (),
     sample: int | None = None,
     seed: int = 0,
+    least_kappa: float = LEAST_KAPPA,
     told: Callable[[Grade], None] = lambda grade: None,
 ) -> JudgeAudit:
     """Grade the answers (or a seeded sample of them) and compare the grades with people's.
@@ -268,6 +303,7 @@ def audit(
         by_judge=spoke,
         unjudged=dict(sorted(open_.items(), key=lambda item: (-item[1], item[0]))),
         differences=tuple(differ[:MAX_EXAMPLES]),
+        least_kappa=least_kappa,
     )
 
 
@@ -284,12 +320,15 @@ def _name(group: AuditGroup) -> str:
 
 
 def _table(audit: JudgeAudit, part: str) -> Iterator[str]:
-    yield f"{'answers':34} {'n':>6} {'agree':>7} {'kappa':>7} {'95 %':>15} {'precis.':>7} {'recall':>7}"
+    head = f"{'answers':34} {'n':>6} {'agree':>7} {'kappa':>7} {'95 %':>15} {'rho':>7} {'95 %':>15}"
+    yield f"{head} {'precis.':>7} {'recall':>7} bound {audit.least_kappa:g}"
     for group in audit.groups:
         found: Agreement = getattr(group, part)
         rates = " ".join(_rate(rate) for rate in (found.agreement, found.kappa))
         ends = " ".join(_rate(rate) for rate in (found.precision, found.recall))
-        yield f"{_name(group)[:34]:34} {found.n:6,} {rates} {_interval(found.kappa_interval):>15} {ends}"
+        rho = f"{_rate(found.spearman)} {_interval(found.spearman_interval):>15}"
+        mark = kappa_mark(found, audit.least_kappa)
+        yield f"{_name(group)[:34]:34} {found.n:6,} {rates} {_interval(found.kappa_interval):>15} {rho} {ends} {mark}"
 
 
 def audit_lines(audit: JudgeAudit) -> Iterator[str]:
@@ -320,6 +359,8 @@ def _agreement_values(found: Agreement) -> dict[str, Any]:
         "agreement",
         "kappa",
         "kappa_interval",
+        "spearman",
+        "spearman_interval",
         "precision",
         "recall",
         "human_accuracy",
@@ -334,6 +375,7 @@ def audit_values(audit: JudgeAudit) -> dict[str, Any]:
 
     groups = [
         {"attribute": g.attribute, "value": g.value, "n_unjudged": g.n_unjudged}
+        | {"mark": kappa_mark(g.judged, audit.least_kappa)}
         | {"judged": _agreement_values(g.judged), "all": _agreement_values(g.all)}
         for g in audit.groups
     ]
@@ -347,6 +389,7 @@ def audit_values(audit: JudgeAudit) -> dict[str, Any]:
         "sample": audit.sample,
         "seed": audit.seed,
         "n_improper": audit.n_improper,
+        "least_kappa": audit.least_kappa,
         "by_judge": audit.by_judge,
         "unjudged": audit.unjudged,
         "groups": groups,

@@ -141,6 +141,7 @@ class JudgeSettings:
     tries: int = 4
     max_wait_s: float = 60.0
     prompt: str = VERSION
+    embeddings: str = ""
 
     def __post_init__(self) -> None:
         if not self.base_url:
@@ -157,8 +158,11 @@ class JudgeSettings:
             raise ConfigError("EDU_RAG_JUDGE_URL", "a key may travel over https:// only", "use https://")
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> JudgeSettings:
-        """The server named by EDU_RAG_JUDGE_URL, _MODEL, _KEY, _TIMEOUT_S, _MAX_TOKENS. Raises ConfigError."""
+    def from_environment(cls, environment: Mapping[str, str] = os.environ, *, max_tokens: int = 256) -> JudgeSettings:
+        """The server named by EDU_RAG_JUDGE_URL, _MODEL, _KEY, _TIMEOUT_S, _MAX_TOKENS, _EMBEDDINGS.
+
+        `max_tokens` holds where the environment names none. Raises ConfigError.
+        """
         model = environment.get("EDU_RAG_JUDGE_MODEL", "")
         if not model:
             remedy = "set it to the model's name, and EDU_RAG_JUDGE_URL=http://127.0.0.1:8000/v1"
@@ -168,7 +172,8 @@ class JudgeSettings:
             model=model,
             key=environment.get("EDU_RAG_JUDGE_KEY") or None,
             timeout_s=_whole("TIMEOUT_S", 60, 3_600, environment),
-            max_tokens=_whole("MAX_TOKENS", 256, 100_000, environment),
+            max_tokens=_whole("MAX_TOKENS", max_tokens, 100_000, environment),
+            embeddings=environment.get("EDU_RAG_JUDGE_EMBEDDINGS", ""),
         )
 
 
@@ -191,6 +196,22 @@ class _Choice(msgspec.Struct):
 
 class _Reply(msgspec.Struct):
     choices: list[_Choice]
+
+
+class _Vector(msgspec.Struct):
+    embedding: list[float]
+    index: int
+
+
+class _Vectors(msgspec.Struct):
+    data: list[_Vector]
+
+
+class Reply(NamedTuple):
+    """The text of a model's reply; None where there is none, and then in `fault` what the judge did instead."""
+
+    text: str | None
+    fault: str = ""
 
 
 class _Got(msgspec.Struct):
@@ -229,6 +250,19 @@ def read_reply(body: bytes) -> tuple[str | None, str]:
     if reason != "stop":
         return None, f"a reply that was cut short ({reason[:40]!a})"
     return reply.choices[0].message.content, ""
+
+
+def read_vectors(body: bytes, n: int) -> tuple[list[list[float]] | None, str]:
+    """The n vectors of an embeddings reply in the order of the texts, or None and why there are none. Never raises."""
+    try:
+        found = sorted(msgspec.json.decode(body, type=_Vectors).data, key=lambda vector: vector.index)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, "gave a reply that holds no embeddings"
+    vectors = [vector.embedding for vector in found]
+    sizes = {len(vector) for vector in vectors}
+    if [vector.index for vector in found] != list(range(n)) or len(sizes) != 1 or 0 in sizes:
+        return None, f"gave embeddings that are not {n} vectors of one length"
+    return vectors, ""
 
 
 class ModelJudge:
@@ -270,44 +304,57 @@ class ModelJudge:
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
         """Ask the model for its verdict on one answer. Raises ConfigError if no server is named."""
-        if not self.settings.base_url:
-            raise ConfigError("EDU_RAG_JUDGE_URL", "is not set", "set it, e.g. to http://127.0.0.1:8000/v1")
-        if self._n_failures >= MAX_FAILURES:
-            return Grade("unjudged", f"the judge was given up after {MAX_FAILURES} failures: {self._last_fault}", NAME)
-        prompt = fill(question, gold, answer, self._form)
-        got = self._ask(prompt.system, prompt.user)
-        self._n_failures = self._n_failures + 1 if got.fault else 0
-        if got.fault:
-            self._last_fault = got.fault
-            return Grade("unjudged", f"the judge gave no reply: {got.fault}", NAME)
-        text, fault = read_reply(got.body)
-        outcome, why = read_verdict(text) if text is not None else (None, fault)
+        reply = self.reply(fill(question, gold, answer, self._form))
+        if reply.text is None:
+            return Grade("unjudged", f"the judge {reply.fault}", NAME)
+        outcome, why = read_verdict(reply.text)
         if outcome is None:
             return Grade("unjudged", f"the judge gave {why}", NAME)
         return Grade(outcome, f"model {self.settings.model}: {outcome}", NAME)
 
-    def _ask(self, system: str, user: str) -> _Got:
+    def reply(self, prompt: JudgePrompt) -> Reply:
+        """The model's text to a prompt, or why there is none. Raises ConfigError if no server is named."""
         s = self.settings
-        turns = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        body = msgspec.json.encode(
-            {"model": s.model, "messages": turns, "temperature": 0, "seed": s.seed, "max_tokens": s.max_tokens}
-        )
-        got = _Got(fault="was not asked")
+        turns = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+        asked = {"model": s.model, "messages": turns, "temperature": 0, "seed": s.seed, "max_tokens": s.max_tokens}
+        got = self._ask("chat/completions", asked)
+        if got.fault:
+            return Reply(None, got.fault)
+        text, why = read_reply(got.body)
+        return Reply(text, f"gave {why}" if text is None else "")
+
+    def vectors(self, texts: Sequence[str]) -> tuple[list[list[float]] | None, str]:
+        """The embeddings of texts by the server's `/embeddings`, or None and why there are none. Raises ConfigError."""
+        got = self._ask("embeddings", {"model": self.settings.embeddings, "input": list(texts)})
+        return (None, got.fault) if got.fault else read_vectors(got.body, len(texts))
+
+    def _ask(self, path: str, asked: Mapping[str, Any]) -> _Got:
+        """One request with its tries, unless the server was given up. A fault is what follows "the judge"."""
+        s = self.settings
+        if not s.base_url:
+            raise ConfigError("EDU_RAG_JUDGE_URL", "is not set", "set it, e.g. to http://127.0.0.1:8000/v1")
+        if self._n_failures >= MAX_FAILURES:
+            return _Got(fault=f"was given up after {MAX_FAILURES} failures: {self._last_fault}")
+        body, got = msgspec.json.encode(asked), _Got(fault="was not asked")
         for attempt in range(s.tries):
             if attempt:
                 self._sleep(min(s.max_wait_s, got.wait_s if got.wait_s is not None else 2.0**attempt))
-            got = self._post(body)
+            got = self._post(path, body)
             if not got.again:
                 break
+        self._n_failures = self._n_failures + 1 if got.fault else 0
+        if got.fault:
+            self._last_fault = got.fault
+            return _Got(fault=f"gave no reply: {got.fault}")
         return got
 
-    def _post(self, body: bytes) -> _Got:
+    def _post(self, path: str, body: bytes) -> _Got:
         s = self.settings
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         deadline = self._clock() + s.timeout_s
         try:
             with self._session.post(
-                f"{s.base_url.rstrip('/')}/chat/completions",
+                f"{s.base_url.rstrip('/')}/{path}",
                 data=body,
                 headers=headers,
                 auth=self._sign,

@@ -145,8 +145,8 @@ def _flip_groups(
         if at_hand and exam is not None and choice.dataset is not None:
             picked = parting.pick(found, exam, None if everything else FULL)
             details = list(parting.details_of(choice.dataset, exam, sides, picked))
-        told = {detail.flip.place for detail in details}
-        rest = [flip for flip in found if flip.place not in told]
+        explained = {detail.flip.place for detail in details}
+        rest = [flip for flip in found if flip.place not in explained]
         shown = rest if everything else rest[:LISTED]
         points = sum(flip.points for flip in found)
         listed = _listed(shown, exam)

@@ -47,7 +47,7 @@ def _facts(prediction: Prediction) -> Iterator[tuple[str, str]]:
         yield "Energy", f"{prediction.energy_j:,.1f} J"
 
 
-def _told(explanation: Explanation) -> ShownAnswer:
+def _shown_answer(explanation: Explanation) -> ShownAnswer:
     cited, missed, n_left_out = excerpts(
         explanation.passages, explanation.evidence, explanation.leaks, explanation.pages, LIMITS
     )
@@ -56,7 +56,7 @@ def _told(explanation: Explanation) -> ShownAnswer:
 
 def explain_page(explanation: Explanation, split: str, command: str) -> str:
     """The page of an explanation. `command` is the command line that makes it, which the page repeats."""
-    question, prediction, told = explanation.question, explanation.prediction, _told(explanation)
+    question, prediction, shown = explanation.question, explanation.prediction, _shown_answer(explanation)
     cause = explanation.cause or ""
     return render(
         "explain.html.j2",
@@ -65,8 +65,8 @@ def explain_page(explanation: Explanation, split: str, command: str) -> str:
         system=explanation.system,
         question=question,
         gold=explanation.gold,
-        told=told,
-        read=label_read(told, question),
+        shown=shown,
+        read=label_read(shown, question),
         answers_rule=RULE,
         points=points_text(explanation.verdict),
         cause_meaning=CAUSES.get(cause),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edu_rag.look.texts import clip
-from harness.judging.judge_audit import AuditGroup, JudgeAudit
+from harness.judging.judge_audit import AuditGroup, JudgeAudit, kappa_mark
 from harness.pages.render_page import flat, render
 
 MAX_GROUPS = 200
@@ -58,6 +58,7 @@ def judge_page(audit: JudgeAudit, command: str) -> str:
         groups=audit.groups[:MAX_GROUPS],
         n_more=max(0, len(audit.groups) - MAX_GROUPS),
         group_name=group_name,
+        mark=kappa_mark(audit.groups[0].judged, audit.least_kappa),
         lead=verdict_sentence(audit),
         leaning=leaning_sentence(audit),
         facts=list(flat(audit.facts))[:60],

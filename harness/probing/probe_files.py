@@ -125,8 +125,8 @@ def own_probes(predictions: Path, exam: Exam) -> list[tuple[ProbeRun, Path]]:
     left_out = [one for one in found if one.stale and not any(other.covers(one) for other in found)]
     if left_out:
         reasons = [f"{_names(group)} ({why})" for why, group in _by_reason(left_out).items()]
-        told = f"{len(left_out):,} probe(s) left out: {', '.join(reasons)}"
-        say(f"{left_out[0].path.parent}: {told}: `edu-rag probe` makes them again")
+        what = f"{len(left_out):,} probe(s) left out: {', '.join(reasons)}"
+        say(f"{left_out[0].path.parent}: {what}: `edu-rag probe` makes them again")
     return [
         (probe_run(one.probe, one.record, exam.dataset), one.path)
         for one in found
@@ -167,8 +167,8 @@ def remove_replaced(predictions: Path, exam: Exam, made: Collection[Path]) -> No
     Files that the harness did not write, or that were changed, stay: they may not be reproducible.
     """
     found = list(_beside(predictions, exam))
-    anew = [one for one in found if one.path in made]
-    old = [one for one in found if one.stale and is_measured(one.path) and any(new.covers(one) for new in anew)]
+    fresh = [one for one in found if one.path in made]
+    old = [one for one in found if one.stale and is_measured(one.path) and any(new.covers(one) for new in fresh)]
     for one in old:
         for path in (one.path, record_path(one.path), one.path.with_suffix(".log")):
             path.unlink(missing_ok=True)

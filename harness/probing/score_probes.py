@@ -156,7 +156,7 @@ def _repeated(runs: Sequence[ProbeAnswers]) -> dict[str, Any]:
 def probes_of(predictions_path: Path, exam: Exam, vouched: Collection[ProbeRun] | None = None) -> dict[str, Any]:
     """The figures of the probes next to a predictions file, by name in the order of NAMES; empty if none was run.
 
-    `vouched`: only these count, whatever the run records next to the files say. Of several samples of one probe, the
+    `vouched`: only these count, and not the run records next to the files. Of several samples of one probe, the
     one with most of the exam's questions counts. Raises DataError for a probe's file that cannot be read.
     """
     found = probe_answers(predictions_path, exam, vouched)

@@ -19,11 +19,11 @@ from harness.submission.plain_files import (
     MAX_SETTINGS_BYTES,
     Fault,
     answers_to,
+    as_errors,
     place,
     plain_faults,
     shown,
     start_of,
-    told,
 )
 from harness.submission.settings_faults import is_login
 from harness.submission.slugs import slug_fault
@@ -81,11 +81,11 @@ def judge(base: Path, head: Path, author: str | None) -> Change:
     faults = [_foreign_fault(one, slug, old) for one in foreign]
     late: list[EduRagError] = [] if is_all else [_too_many()]
     if slug is None:
-        raise FaultsError([*late, *told(faults)])
+        raise FaultsError([*late, *as_errors(faults)])
     judged = _Pull(base, head, author, slug, own, is_new=slug not in old)
     late += judged.new_faults() if judged.is_new else judged.old_faults()
     if faults or late:
-        raise FaultsError([*told(faults), *late])
+        raise FaultsError([*as_errors(faults), *late])
     return judged.change()
 
 
@@ -132,9 +132,9 @@ def _settings(root: Path, slug: str) -> SubmissionFile:
         return read_toml(root / name, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
     except EduRagError as error:
         faults = each_fault(error)
-        told = [with_line(root / name, fault) for fault in faults]
+        placed = [with_line(root / name, fault) for fault in faults]
         raise FaultsError(
-            [SubmissionError(one.where.removeprefix(f"{root}/"), one.what, one.remedy) for one in told]
+            [SubmissionError(one.where.removeprefix(f"{root}/"), one.what, one.remedy) for one in placed]
         ) from None
 
 
@@ -185,7 +185,7 @@ class _Pull:
         folder = self.head / FOLDER / self.slug
         if any(path.is_symlink() or not path.is_dir() for path in (folder.parent, folder)):
             return []  # which is a difference, and named as one; the target of a link must not be revealed
-        return told(plain_faults(folder, handed_in=True), self.prefix)
+        return as_errors(plain_faults(folder, handed_in=True), self.prefix)
 
     def new_faults(self) -> list[EduRagError]:
         """Faults of a new submission's name and tree; `check` judges its content."""
@@ -206,12 +206,12 @@ class _Pull:
         stranger = self._stranger()
         if stranger is not None:
             faults = [Fault("another", one.name, f"{one.what}: {stranger[0]}", stranger[1]) for one in self.own]
-            return list(told(faults))
+            return list(as_errors(faults))
         edits = [one for one in self.own if not self._is_new_run(one)]
         if [self._inside(one) for one in self.own] == [FILE_NAME] and self.own[0].how == "changed":
             return [*self._tree_faults(), *self._not_a_withdrawal()]
         return [
-            *told([self._edit_fault(one) for one in edits]),
+            *as_errors([self._edit_fault(one) for one in edits]),
             *self._tree_faults(),
             *self._pairs(),
             *self._gone(),

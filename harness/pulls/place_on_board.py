@@ -98,7 +98,7 @@ def opponents(mine: ScoreCard, table: Sequence[ScoreCard], baselines_team: str) 
         yield "previous entry of the team", card
 
 
-def stand(mine: ScoreCard, cards: Sequence[ScoreCard], baselines_team: str) -> PlaceOnBoard:
+def place_among(mine: ScoreCard, cards: Sequence[ScoreCard], baselines_team: str) -> PlaceOnBoard:
     """Hold a result against the base's results on the same questions. The family of Holm's correction is the reported
     comparisons.
 

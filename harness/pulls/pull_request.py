@@ -127,18 +127,20 @@ def review(request: ReviewRequest) -> Review:
 def _without(found: Review, scratch: str) -> Review:
     """The review with the paths that the stranger knows, not those of our copy."""
 
-    def told(text: str) -> str:
+    def shortened(text: str) -> str:
         return text.replace(f"{scratch}/", "")
 
-    faults = tuple(EduRagError(told(one.where), told(one.what), told(one.remedy)) for one in found.faults)
-    results = tuple(replace(one, warnings=tuple(map(told, one.warnings))) for one in found.results)
+    faults = tuple(
+        EduRagError(shortened(one.where), shortened(one.what), shortened(one.remedy)) for one in found.faults
+    )
+    results = tuple(replace(one, warnings=tuple(map(shortened, one.warnings))) for one in found.results)
     return replace(
         found,
         faults=faults,
         results=results,
-        warnings=tuple(map(told, found.warnings)),
-        notes=tuple(map(told, found.notes)),
-        sandbox=told(found.sandbox),
+        warnings=tuple(map(shortened, found.warnings)),
+        notes=tuple(map(shortened, found.notes)),
+        sandbox=shortened(found.sandbox),
     )
 
 

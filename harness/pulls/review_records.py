@@ -125,8 +125,8 @@ def _table(result: TableResult) -> dict[str, Any]:
 
 def _against(one: ComparedWith, hidden: bool) -> dict[str, Any]:
     paired = one.comparison.difference
-    told = {"role": one.role, "system": one.comparison.second.system.slug, "established": one.established}
+    record = {"role": one.role, "system": one.comparison.second.system.slug, "established": one.established}
     if hidden:
-        return told
+        return record
     interval = [paired.low, paired.high]
-    return told | {"difference": paired.difference, "interval": interval, "p": paired.p, "p_holm": one.p}
+    return record | {"difference": paired.difference, "interval": interval, "p": paired.p, "p_holm": one.p}

@@ -314,7 +314,10 @@ def _verdict(review: Review) -> Iterator[str]:
         what = _CHANGES[review.change.kind]
         yield f"{code(review.change.slug)}{team}: {what}. It can be merged; a maintainer decides."
         if was_made_here(review):
-            yield from ("", "**One step is left for its team: the predictions are to be committed**, as told below.")
+            yield from (
+                "",
+                "**One step is left for its team: the predictions are to be committed**, as described below.",
+            )
         if not review.results and review.change.kind != "withdrawal":
             yield from ("", "**Nothing was scored here**: see the warnings.")
         if review.n_runs_of_team:
@@ -386,8 +389,8 @@ def _caps(caps: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _warnings(review: Review) -> Iterator[str]:
     per_table = [f"{code(result.table.title)}: {code(text)}" for result in review.results for text in result.warnings]
     # More than there are kinds of them, so that no flood of one kind hides another.
-    told = [*map(code, review.warnings), *per_table]
-    yield from _list("Warnings, for the maintainers to look at", told, MAX_WARNINGS)
+    warnings = [*map(code, review.warnings), *per_table]
+    yield from _list("Warnings, for the maintainers to look at", warnings, MAX_WARNINGS)
 
 
 def _notes(review: Review) -> Iterator[str]:

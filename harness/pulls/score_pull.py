@@ -16,7 +16,7 @@ from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import ScoreCard
 from harness.exam import Exam
 from harness.pulls.changed_files import Change
-from harness.pulls.place_on_board import of_table, stand
+from harness.pulls.place_on_board import of_table, place_among
 from harness.pulls.review_records import ReviewRequest, TableResult
 from harness.pulls.review_warnings import of_citations, of_copies, of_outcomes, of_rerun, readings
 from harness.pulls.sandboxed_runs import SandboxedRun, ask_again, ask_all, why_not
@@ -152,7 +152,7 @@ class Scoring:
     def _made_here(self, table: PullTable) -> TableResult | None:
         """Predictions made in the sandbox and scored; None if they could not be made."""
         if self.request.terms.choice == "never":
-            self.sandbox = "Nothing of the submission was run: this check was told to run nothing."
+            self.sandbox = "Nothing of the submission was run: this check was started so that it runs nothing."
         if not self.sandbox:
             try:
                 path, asked = ask_all(self.submission, table, self.scratch, self.request.terms)
@@ -196,7 +196,7 @@ class Scoring:
         card, cited, mine = score_within(source.exam, target, of, scored_at=self.request.scored_at, vouched=NOBODY)
         merged = scored_now(self.request.base, table, source.exam, self.cards, self.request.scored_at)
         known = [*self.cards, *merged.cards]
-        standing = stand(card, known, self.baselines_team)
+        standing = place_among(card, known, self.baselines_team)
         warnings = (
             *source.warnings,
             *of_outcomes(card),
@@ -258,9 +258,9 @@ def _not_at_hand(made: Sequence[PlacedPredictions], datasets: Sequence[Dataset])
     """Predictions that nothing is said of here, because their dataset was not given."""
     here = {dataset.manifest.release for dataset in datasets}
     names = sorted({one.asked.release.folder for one in made if one.asked.release not in here})
-    told = [
+    notes = [
         f"the predictions for {name} were not scored: that dataset is not at hand here" for name in names[:MAX_LEFT]
     ]
     # Bounded here: a thousand of these would push the warnings of copied answers out of the report.
     more = len(names) - MAX_LEFT
-    return told + ([f"nor were those for {more:,} more: their datasets are not at hand either"] if more > 0 else [])
+    return notes + ([f"nor were those for {more:,} more: their datasets are not at hand either"] if more > 0 else [])

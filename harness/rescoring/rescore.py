@@ -208,7 +208,7 @@ class _Work:
         self.moves: list[ScoreChange] = []
         self.renewed: list[ScoreChange] = []
         self.unvouched: set[str] = set()
-        self._told: set[Path] = set()
+        self._with_cautions: set[Path] = set()
         self.done: set[Path] = set()
         self.faulty: set[Path] = set()
 
@@ -236,8 +236,8 @@ class _Work:
 
     def _tell(self, target: Target, trust: Trust) -> None:
         """Print the cautions of a predictions file, once for all its tables."""
-        if target.path not in self._told:
-            self._told.add(target.path)
+        if target.path not in self._with_cautions:
+            self._with_cautions.add(target.path)
             for caution in (*(() if target.made_on else of_files([target.path])), *trust.doubts):
                 say(caution)
             if trust.unvouched:

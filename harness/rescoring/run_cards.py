@@ -28,7 +28,7 @@ from harness.rescoring.verify import Difference, Finding, Status, differences
 
 RUN_GONE = "its run is gone"
 RunStatus = Literal["new", "changed", "unchanged", "kept"]
-_TOLD_APART = ("scored_at", "harness")
+_NOT_COMPARED = ("scored_at", "harness")
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -210,4 +210,4 @@ def _left(stored: _Stored, path: Path) -> Finding:
 
 def _as_file(card: RetrievalCard) -> Mapping[str, Any]:
     values: dict[str, Any] = msgspec.json.decode(to_line(card))
-    return {name: value for name, value in values.items() if name not in _TOLD_APART}
+    return {name: value for name, value in values.items() if name not in _NOT_COMPARED}

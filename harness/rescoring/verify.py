@@ -29,7 +29,7 @@ Status = Literal["same", "differs", "cannot be made again", "superseded", "not g
 STATUSES: tuple[Status, ...] = get_args(Status)
 BAD: frozenset[Status] = frozenset({"differs", "cannot be made again", "not on the board"})
 FORMAT = "edu-rag-verification-v1"
-_TOLD_APART = ("scored_at", "harness")
+_NOT_COMPARED = ("scored_at", "harness")
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDEST = 80
 
@@ -65,7 +65,7 @@ def differences(stored: Any, remade: Any, field: str = "") -> Iterator[Differenc
 
 def _as_file(card: ScoreCard) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.json.decode(to_line(scorecard_values(card)))
-    return {name: value for name, value in values.items() if name not in _TOLD_APART}
+    return {name: value for name, value in values.items() if name not in _NOT_COMPARED}
 
 
 class _Remaking:
@@ -207,11 +207,11 @@ def verification_lines(found: Iterable[Finding], limit: int = 5) -> Iterator[str
     )
 
 
-def _sums(listed: Iterable[Finding], status: Status, told: str) -> Iterator[str]:
+def _sums(listed: Iterable[Finding], status: Status, what: str) -> Iterator[str]:
     """The reasons of one status, each with how often."""
     reasons = Counter(one.why for one in listed if one.status == status)
     for why, n in sorted(reasons.items()):
-        yield f"{n:,} {told}: {why}"
+        yield f"{n:,} {what}: {why}"
 
 
 def _shown(value: Any) -> str:

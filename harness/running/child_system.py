@@ -77,7 +77,7 @@ def child_environment(environment: Mapping[str, str], passed: Collection[str] = 
     return kept
 
 
-def _told(code: int) -> str:
+def _exit_in_words(code: int) -> str:
     """An exit code in words; the names of some signals tell which cap was reached."""
     return f"signal {-code}{_OF_CAPS.get(-code, '')}" if code < 0 else f"exit code {code}"
 
@@ -235,7 +235,7 @@ class ChildSystem:
     def _exit(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._process.wait(1.0)
-            return f"the process ended with {_told(code)}"
+            return f"the process ended with {_exit_in_words(code)}"
         return "the process closed its output"
 
     def _fault(self, status: str, reason: str) -> FaultError:

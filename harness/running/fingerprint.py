@@ -8,15 +8,23 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from edu_rag import __version__
+from edu_rag.errors import ConfigError, FaultsError
 from edu_rag.files.manifest import file_sha256
+from edu_rag.files.toml import read_toml
 from harness.running.withheld_keys import is_secret
-from harness.submission.folder import without_withdrawal
+from harness.submission.declared_overlap import FILE_NAME as OVERLAP
+from harness.submission.folder import RUNS, SubmissionFile, without_withdrawal
+from harness.submission.plain_files import MAX_SETTINGS_BYTES
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")
 _PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "HF_HOME")
 """Variables that hold paths and do not influence answers."""
 SETTINGS = "submission.toml"
+ANSWERING = ("command", "parts", "limits", "environment", "network")
+"""The settings that can change an answer; the others describe the system to readers of the board."""
 _BESIDE = ("edu_rag", "baselines")
 """The packages of ours that a system may import."""
 
@@ -49,6 +57,27 @@ def _content_sha256(name: str, path: Path) -> str:
 def system_sha256(folder: Path) -> str:
     """SHA-256 over a submission's own files, by name and content, without its predictions."""
     return _digest(part for name, path in _own_files(folder) for part in (name, _content_sha256(name, path)))
+
+
+def answering_sha256(folder: Path) -> str:
+    """SHA-256 over what can change an answer of a submission, so that predictions outlast a new description.
+
+    As `system_sha256`, but without retrieval runs, declared overlap, and the settings that are not in ANSWERING.
+    """
+    own = ((name, path) for name, path in _own_files(folder) if name != OVERLAP and name.split("/")[0] != RUNS)
+    return _digest(part for name, path in own for part in (name, _answering_content(name, path)))
+
+
+def _answering_content(name: str, path: Path) -> str:
+    """SHA-256 of a file's content; of readable settings the values of ANSWERING alone."""
+    if name != SETTINGS or path.is_symlink():
+        return _content_sha256(name, path)
+    try:
+        settings = read_toml(path, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
+    except (ConfigError, FaultsError):  # reported where the submission is opened
+        return _content_sha256(name, path)
+    values = {setting: getattr(settings, setting) for setting in ANSWERING}
+    return hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()
 
 
 def file_marks(folder: Path) -> dict[str, tuple[int, int]]:

@@ -24,7 +24,13 @@ from harness.own_packages.fetch_wheels import FetchWheels, pip_download
 from harness.own_packages.package_environment import PackageEnvironment, environment_of
 from harness.running.answer_cache import AnswerCache, cache_path, key_of
 from harness.running.child_system import MAX_BARREN_STARTS, ChildSystem, Runner, child_environment
-from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
+from harness.running.fingerprint import (
+    answering_sha256,
+    file_marks,
+    settings_sha256,
+    surroundings_sha256,
+    system_sha256,
+)
 from harness.running.resume import Partial
 from harness.running.system_log import SystemLog, hint_for
 from harness.running.task import Task, asking_order, read_task
@@ -52,7 +58,7 @@ def require_own_places(folder: Path, paths: Iterable[Path]) -> None:
             raise SubmissionError(odd, what, "remove it: a link could lead to any file of yours")
 
 
-_SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256", "caps")
+_SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "answering_sha256", "settings_sha256", "caps")
 """The fields that must agree before an interrupted run is continued."""
 
 
@@ -140,6 +146,7 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
         split=split,
         sample=sample,
         system_sha256=system_sha256(submission.folder),
+        answering_sha256=answering_sha256(submission.folder),
         harness=f"edu-rag-bench {__version__}",
         shown_sha256=dataset.manifest.shown_sha256(split),
         limits=manner.limits or submission.settings.limits,
@@ -151,7 +158,7 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
 
 
 GRANTED = "EDU_RAG_NETWORK"
-"""The variable that tells a system which hosts it was granted, with blanks between them."""
+"""The variable that lists the hosts that a system was granted, with blanks between them."""
 
 
 def _given(manner: Manner) -> dict[str, str]:
@@ -175,12 +182,13 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
     written_to = (path, partial_path(path), log_path, record_path(path), failed_path(path))
     require_own_places(submission.folder, written_to)
     with ExitStack() as stack:
+        # First of all: without its packages or a sandbox no run begins, and none is left to be finished.
+        launcher = stack.enter_context(open_launcher(submission, manner))
         same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
         partial = Partial(partial_path(path), same, fresh=manner.fresh)
         stack.callback(partial.close)
         log = SystemLog(log_path, keep=bool(partial.done), keys=manner.keys)
         stack.callback(log.close)
-        launcher = stack.enter_context(open_launcher(submission, manner))
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
         never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)
         everything = {p.question_id: p for p in never_asked} | cached | partial.done
@@ -237,7 +245,7 @@ def _tell_changes(folder: Path, record: RunRecord, before: Mapping[str, tuple[in
     """Report which of the system's files changed while it ran."""
     after = file_marks(folder)
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    if changed and system_sha256(folder) != record.system_sha256:
+    if changed and answering_sha256(folder) != record.answering_sha256:
         shown = ", ".join(changed[:_MAX_SHOWN]) + (
             f" and {len(changed) - _MAX_SHOWN} more" if changed[_MAX_SHOWN:] else ""
         )
@@ -253,7 +261,7 @@ def _from_cache(
     if cache is None:
         return {}
     caps = to_line(record.caps).decode()
-    system = (record.system_sha256, record.settings_sha256, record.surroundings_sha256, caps)
+    system = (record.answering_sha256, record.settings_sha256, record.surroundings_sha256, caps)
     ids = {question.question_id: question for question in task.questions}
     keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
     found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})
@@ -267,7 +275,7 @@ def _from_cache(
 def open_launcher(submission: Submission, manner: Manner) -> Iterator[Launcher]:
     """The launcher of the system: in the sandbox, or without one if the user chose so.
 
-    Raises SandboxError, and the errors of its own packages.
+    Raises SandboxError, and the errors of the system's packages.
     """
     given = _given(manner)
     with ExitStack() as stack:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from edu_rag.errors import SandboxError
 from harness.sandbox.caps import GIB, Caps
-from harness.sandbox.launch import Sandbox, open_sandbox
+from harness.sandbox.launch import OURS, Sandbox, open_sandbox
 
 _LOOK = """
 cat /proc/self/status
@@ -23,6 +24,8 @@ echo Environment: $(tr '\\0' '\\n' < /proc/1/environ | wc -l)
 unshare --user true 2>/dev/null && echo Userns: can || echo Userns: cannot
 """
 _WAIT_S = 30.0
+_NO_ANSWER = f"a shell inside gave no answer in {_WAIT_S:g} s"
+_AGAIN = "try again when the machine is less busy"
 _BY_CGROUP = "run as root, or as a user whom systemd has delegated a cgroup with memory and pids"
 
 
@@ -36,11 +39,13 @@ class SandboxCheck(NamedTuple):
 
 
 def _seen(sandbox: Sandbox) -> Mapping[str, str]:
-    """The values that a shell inside reports, by name."""
+    """The values that a shell inside reports, by name. Raises SandboxError if it does not end in time."""
     with Path(os.devnull).open("wb") as errors:
-        process = sandbox.start(["/bin/sh", "-c", _LOOK], errors.fileno())
+        process = sandbox.start(["/bin/sh", "-c", _LOOK], errors.fileno(), nice=OURS)
         try:
             said = process.stdout.read(65_536).decode("utf-8", "replace") if process.wait(_WAIT_S) == 0 else ""
+        except subprocess.TimeoutExpired:
+            raise SandboxError("sandbox", _NO_ANSWER, _AGAIN) from None
         finally:
             process.stdin.close()
             process.stdout.close()

@@ -129,12 +129,15 @@ def _version(bwrap: str) -> str:
 
 
 _CPU_S = 86_400
-_NICE = 10
+NICE = 10
 """Lower priority than the watcher, which must run first: otherwise a system fills memory before it is noticed."""
+OURS = 0
+"""The priority of our own looks inside: with a system's, they get no time within their limit on a busy machine."""
 _LOCKED_BYTES = 8 << 20
 _N_SIGNALS = 1_024
 """Pending signals and timers: outside they count against a quota of the whole user, too."""
 _TRIAL_S = 30.0
+_NO_END = -1
 _AFTER_THE_GUARD = "read -r _"
 """Wait until the guard watches; the end of input means that the harness is gone."""
 _PIPES_ASIDE = 'exec "$@" 8<&0 9>&1 </dev/null >&2'
@@ -170,11 +173,11 @@ class Sandbox:
     before: Sequence[str] = ()
     """Words in front of the system's command: what leads to the proxy, where a network is granted."""
 
-    def start(self, command: Sequence[str], stderr_fd: int) -> Process:
+    def start(self, command: Sequence[str], stderr_fd: int, *, nice: int = NICE) -> Process:
         """Start a command in /app. Raises OSError if the machine lacks the resources."""
-        return self._start([*self.before, *own_python(command)], self.runtime.environment, stderr_fd)
+        return self._start([*self.before, *own_python(command)], self.runtime.environment, stderr_fd, nice)
 
-    def _start(self, command: Sequence[str], environment: Mapping[str, str], stderr_fd: int) -> BoxedProcess:
+    def _start(self, command: Sequence[str], environment: Mapping[str, str], stderr_fd: int, nice: int) -> BoxedProcess:
         staged = self._staged()
         said = words(self.runtime, self.stage, self.caps, environment, staged=staged)
         with ExitStack() as stack:
@@ -187,7 +190,7 @@ class Sandbox:
                 *self._entry(staged),
                 *self._no_dump(),
                 *self._drop(),
-                *(self.tools["nice"], "-n", str(_NICE)),
+                *(self.tools["nice"], "-n", str(nice)),
                 *(self.tools["env"], "-i"),
                 self.tools["bwrap"],
             ]
@@ -264,7 +267,7 @@ class Sandbox:
         reader, writer = os.pipe()
         with os.fdopen(reader, "rb") as errors:
             try:
-                process = self._start(command, {"PATH": self.runtime.environment["PATH"]}, writer)
+                process = self._start(command, {"PATH": self.runtime.environment["PATH"]}, writer, OURS)
             finally:
                 os.close(writer)
             try:
@@ -275,6 +278,8 @@ class Sandbox:
             said = errors.read(65_536).decode("utf-8", "replace")
         if code == 1 and not said:
             said = f"user nobody cannot read {sys.executable} or {HOME / 'edu_rag'}: make them readable for others"
+        if code == _NO_END and not said:
+            said = f"its trial did not end in {_TRIAL_S:g} s: try again when the machine is less busy"
         if code != 0 or seen.split() != _SEEN:
             raise why_not(said)
         return is_watched
@@ -289,7 +294,7 @@ def _seen_of(process: BoxedProcess) -> tuple[int, bytes, bool]:
         process.stdin.close()
         return process.wait(_TRIAL_S), seen, is_watched
     except subprocess.TimeoutExpired:
-        return -1, b"", False
+        return _NO_END, b"", False
 
 
 def _at_most_ours(name: str, value: int) -> int:

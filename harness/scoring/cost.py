@@ -24,7 +24,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def cost_of(predictions: Iterable[Prediction], *, measured: bool) -> dict[str, Any]:
-    """The cost that the predictions state; each part with `n`, the number of predictions that say so, and `source`.
+    """The cost that the predictions state; each part with `n`, the number of predictions that state it, and `source`.
 
     `latency_s`: median, 95th percentile and mean in seconds; `input_tokens`, `output_tokens`, `cost_usd` (US dollars)
     and `energy_j` (joules): total, and mean over the n. Latency is `measured` where the harness made these very

@@ -187,7 +187,7 @@ def score_on(
 ) -> Scored:
     """Read, check and score a predictions file on an open exam. Raises EduRagError for the first fault in it.
 
-    `vouched` says which files are trusted besides the predictions: `NOBODY` for a stranger's. `overlap`: the questions
+    `vouched` says which files are trusted with the predictions: `NOBODY` for a stranger's. `overlap`: the questions
     that the submission declares, if they have been read.
     """
     predictions = read_predictions(target.path, exam.known)

@@ -231,11 +231,11 @@ def _settings(path: Path) -> SubmissionFile:
     except FaultsError as error:
         command = f"{path}: command"
         remedy = 'give a list of words: command = ["python", "system.py"]'
-        told = [
+        faults = [
             ConfigError(fault.where, fault.what, remedy if fault.where == command else fault.remedy)
             for fault in error.faults
         ]
-        raise FaultsError([with_line(path, fault) for fault in told]) from None
+        raise FaultsError([with_line(path, fault) for fault in faults]) from None
 
 
 def present(submission: Submission) -> list[str]:

@@ -148,7 +148,7 @@ def start_of(path: bytes, n_bytes: int) -> bytes | None:
         os.close(number)
 
 
-def told(faults: Sequence[Fault], prefix: str = "") -> list[SubmissionError]:
+def as_errors(faults: Sequence[Fault], prefix: str = "") -> list[SubmissionError]:
     """The faults in order of name, at most MAX_SHOWN of a kind and then how many more there are."""
     by_kind: dict[str, list[Fault]] = {}
     for fault in faults:
@@ -373,4 +373,4 @@ def plain_faults(folder: Path, *, handed_in: bool = False) -> list[Fault]:
 
 def tree_faults(folder: Path, *, handed_in: bool = False, prefix: str = "") -> list[SubmissionError]:
     """The faults of a submission's folder as one line each, at most 20 of a kind; names are shown behind `prefix`."""
-    return told(plain_faults(folder, handed_in=handed_in), prefix)
+    return as_errors(plain_faults(folder, handed_in=handed_in), prefix)

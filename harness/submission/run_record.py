@@ -18,7 +18,8 @@ from harness.submission.plain_files import MAX_RECORD_BYTES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One finished run. `dataset` is `name@version#hash8`; `system_sha256` is over the submission's own files.
+    """One finished run. `dataset` is `name@version#hash8`; `system_sha256` is over the submission's own files,
+    `answering_sha256` over what of them can change an answer (empty in records of older versions).
 
     `shown_sha256` is over the questions, hits and pages of the split (Manifest.shown_sha256): where it is the same,
     another version differs in its labels only, and these answers are answers to it too. `settings_sha256` is over the
@@ -38,6 +39,7 @@ class RunRecord:
     draws: str = ""
     seed: int = 0
     shown_sha256: str = ""
+    answering_sha256: str = ""
     settings_sha256: str = ""
     surroundings_sha256: str = ""
     predictions_sha256: str = ""
@@ -47,6 +49,12 @@ class RunRecord:
     n_resumed: int = 0
     n_cached: int = 0
     wall_s: float | None = None
+
+    def is_of(self, system_sha256: str, answering_sha256: str) -> bool:
+        """Whether a system with these hashes gives the answers of this run, as far as its files decide that."""
+        if self.answering_sha256 and answering_sha256:
+            return self.answering_sha256 == answering_sha256
+        return self.system_sha256 == system_sha256
 
     def answers_to(self, manifest: Manifest) -> bool:
         """Whether the system was shown this dataset's questions and pages, of the same name and version."""
@@ -82,7 +90,7 @@ class ProbeRun:
 
 
 def record_path(predictions: Path) -> Path:
-    """The place of a predictions file's record: `test.run.json` beside `test.jsonl`."""
+    """The place of a predictions file's record: `test.run.json` next to `test.jsonl`."""
     return predictions.with_suffix(".run.json")
 
 
@@ -117,7 +125,7 @@ def require_made_on(predictions: Path, manifest: Manifest) -> None:
 def same_system(first: RunRecord, second: RunRecord) -> bool:
     """Whether two runs were made by one version of a system under one set of settings, as far as is known."""
     settings = {first.settings_sha256, second.settings_sha256} - {""}
-    return first.system_sha256 == second.system_sha256 and len(settings) <= 1
+    return first.is_of(second.system_sha256, second.answering_sha256) and len(settings) <= 1
 
 
 def is_measured(predictions: Path) -> bool:

@@ -19,8 +19,8 @@ from harness.submission.settings_faults import is_login
 from harness.submission.slugs import TEMPLATE_SLUG, slug_fault
 
 _HEAD = """\
-# Change every line that the template filled in, then run `edu-rag check` on this folder.
-# The comment behind each line explains it; docs/submit.md has the rest.
+# Fill in name, team, contact and description. Change the other lines where they do not fit your system: the comment
+# behind each explains it. Then run `edu-rag check` on this folder. docs/submit.md has the rest.
 """
 _COLUMN = 42
 """The column at which the comments begin."""
@@ -65,9 +65,9 @@ def taken_slugs(into: Path) -> list[str]:
 def _wish_faults(wishes: Wishes) -> list[EduRagError]:
     """Faults of the wished settings, under the names of their options."""
     faults, _ = faults_and_record({"name": "x", "team": "x", **wishes.values}, SubmissionFile)
-    told: list[EduRagError] = [ConfigError(f"--{fault.where}", fault.what, fault.remedy) for fault in faults]
+    wrong: list[EduRagError] = [ConfigError(f"--{fault.where}", fault.what, fault.remedy) for fault in faults]
     bad = [account for account in wishes.accounts if not is_login(account)]
-    return told + [ConfigError("--account", f"{account[:80]!r} is not a login", "give a user name") for account in bad]
+    return wrong + [ConfigError("--account", f"{account[:80]!r} is not a login", "give a user name") for account in bad]
 
 
 def _value(value: object) -> str:

@@ -81,8 +81,8 @@ def _account_faults(accounts: Sequence[str]) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for account in accounts:
         if not is_login(account):
-            told = account.removeprefix("@").rpartition("/")[2]
-            remedy = f"write {told}" if is_login(told) else "give the user name alone, such as my-login"
+            login = account.removeprefix("@").rpartition("/")[2]
+            remedy = f"write {login}" if is_login(login) else "give the user name alone, such as my-login"
             yield f"{account[:80]!r} is not a login", remedy
         elif account.lower() in seen:
             yield f"{account!r} is repeated", "name each once"

@@ -10,7 +10,7 @@ from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.table_rows import reading_parquet
 from edu_rag.scorecard.card import Prediction, ScoreCard
-from harness.running.fingerprint import system_sha256
+from harness.running.fingerprint import answering_sha256, system_sha256
 from harness.submission.folder import Submission, partial_path, submission_of
 from harness.submission.run_record import RunRecord, read_run_record
 
@@ -24,12 +24,12 @@ def of_files(predictions: Sequence[Path]) -> Iterator[str]:
     """Files around the predictions of one submission: another version of the system, an unfinished run."""
     owner = _owner(predictions[0]) if predictions else None
     if owner is not None and owner.settings.command:
-        now = system_sha256(owner.folder)
+        now = system_sha256(owner.folder), answering_sha256(owner.folder)
         records = {path: _record(path) for path in predictions}
-        old = [path.name for path, record in records.items() if record is not None and record.system_sha256 != now]
+        old = [path.name for path, record in records.items() if record is not None and not record.is_of(*now)]
         if old:
-            told = f"{_shown(old)}: made by another version of the system than its files are now"
-            yield f"{owner.folder}: {told}: `edu-rag run` makes them again"
+            what = f"{_shown(old)}: made by another version of the system than its files are now"
+            yield f"{owner.folder}: {what}: `edu-rag run` makes them again"
     for path in predictions:
         partial = partial_path(path)
         if partial.is_file() and partial.stat().st_mtime_ns >= path.stat().st_mtime_ns:

@@ -90,7 +90,7 @@ class Trust(NamedTuple):
     """The trust in one predictions file: whether its latencies are measured, the caps it was made under, whether the
     probes next to it count, and the result of a re-run.
 
-    `own_probes` are the probes that the maintainers vouch for; others count only on one's own machine (`probes`).
+    `own_probes` are the probes that the maintainers vouch for; others count only on a private machine (`probes`).
     `doubts` say what was found to be wrong; `unvouched` is whether there are a record or probes without a voucher.
     """
 

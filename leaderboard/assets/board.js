@@ -12,7 +12,7 @@ function keyOf(row, column, numeric) {
   const cell = row.cells[column];
   const text = cell.dataset.value ?? cell.textContent.trim();
   if (!numeric) return { unit: 0, key: text === "–" ? "" : text.toLowerCase() };
-  // Amounts of different units (dollars, tokens) are not compared: one unit stands after the other.
+  // Amounts of different units (dollars, tokens) are not compared: they are sorted by unit.
   return { unit: Number(cell.dataset.unit || 0), key: Number.isNaN(Number.parseFloat(text)) ? null : Number.parseFloat(text) };
 }
 

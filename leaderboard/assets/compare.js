@@ -136,7 +136,7 @@
 
   async function start() {
     if (!location.protocol.startsWith("http")) {
-      // A browser reads no file beside a page that was opened from the disk.
+      // A browser reads no files for a page that was opened from the disk.
       choose.section.hidden = false;
       choose.section.querySelector(".choose").hidden = true;
       say("To compare any two systems here, look at the site through a web server: edu-rag serve SITE. The tables below need none.");
@@ -165,6 +165,6 @@
   start().catch((error) => {
     choose.section.hidden = false;
     choose.section.querySelector(".choose").hidden = true;
-    say(`The list of systems could not be read (${error.message}). The tables below stand without it.`);
+    say(`The list of systems could not be read (${error.message}). The tables below do not need it.`);
   });
 })();

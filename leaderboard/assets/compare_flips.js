@@ -78,11 +78,11 @@ const compareFlips = (() => {
       if (!found.has(key)) found.set(key, []);
       found.get(key).push(`#${at + 1}`);
     }
-    const told = [...found].map(([[a, b], ids]) => [
+    const listed = [...found].map(([[a, b], ids]) => [
       made("dt", {}, `${pair.a.slug} `, badge(a), `, ${pair.b.slug} `, badge(b), ` (${count(ids.length)})`),
       made("dd", {}, ids.slice(0, LISTED).join(" "), ids.length > LISTED ? ` and ${count(ids.length - LISTED)} more` : ""),
     ]);
-    return [made("dl", { class: "places" }, ...told), made("p", { class: "quiet" }, "#17 is the 17th question in order of id.")];
+    return [made("dl", { class: "places" }, ...listed), made("p", { class: "quiet" }, "#17 is the 17th question in order of id.")];
   }
 
   // Ten questions, and a button for ten more.
@@ -151,7 +151,7 @@ const compareFlips = (() => {
     const without = [pair.a, pair.b].filter((system) => !system.answers).map((system) => system.slug);
     const none = without.length ? [made("p", {}, `The predictions of ${without.join(" and ")} are not on this site: it knows whether the answers are right, but not what they are.`)] : [];
     if (without.length === 2) return none;
-    return [...none, made("p", { class: "quiet" }, "Below an answer stand the first passages that it cites, five at most, each cut after 300 characters; ",
+    return [...none, made("p", { class: "quiet" }, "Below each answer are the first passages that it cites, five at most, each cut after 300 characters; ",
       made("mark", {}, "marked"), ": evidence for the answer that counts as right.")];
   }
 

@@ -22,7 +22,7 @@ const compareMarks = (() => {
     return question.quotes.filter(([other, from, to, , method]) => method !== null && other === page && from < end && to > start);
   }
 
-  // Where evidence stands in a quote's text, [from, to]; null where that part is cut off.
+  // Where evidence is in a quote's text, [from, to]; null where that part is cut off.
   function placeOf([, start, end, text], [, from, to, sentence]) {
     if (from <= start && to >= end) return [0, text.length];
     const shown = uncut(text);
@@ -35,7 +35,7 @@ const compareMarks = (() => {
     return ended ? [shown.length - ended, shown.length] : null;
   }
 
-  // The text of a quote in pieces, evidence marked; evidence in the part that is cut off stands at the end.
+  // The text of a quote in pieces, evidence marked; evidence in the part that is cut off is put at the end.
   function marked(question, place) {
     const quote = question.quotes[place];
     const text = quote[3];

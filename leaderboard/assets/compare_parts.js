@@ -60,23 +60,23 @@ const compareParts = (() => {
   }
 
   // A value and its interval on the axis from -1 to +1; a difference may lie outside and is cut there.
-  function intervalBar([value, low, high], told) {
+  function intervalBar([value, low, high], label) {
     const place = (x) => (Math.max(-1, Math.min(1, x)) + 1) * 100;
-    return drawn("svg", { class: "interval", width: 130, height: 16, viewBox: "0 0 200 24", role: "img", "aria-label": told },
+    return drawn("svg", { class: "interval", width: 130, height: 16, viewBox: "0 0 200 24", role: "img", "aria-label": label },
       drawn("line", { class: "axis", x1: 0, y1: 12, x2: 200, y2: 12 }),
       drawn("line", { class: "zero", x1: 100, y1: 0, x2: 100, y2: 24 }),
       drawn("rect", { class: "range", x: place(low), y: 7, width: Math.max(place(high) - place(low), 0.5), height: 10, rx: 2 }),
       drawn("line", { class: "at", x1: place(value), y1: 3, x2: place(value), y2: 21 }));
   }
 
-  function outcomeBar(counts, n, told) {
+  function outcomeBar(counts, n, label) {
     const pieces = [];
     let done = 0;
     for (const [name, k] of Object.entries(counts)) {
       if (k) pieces.push(drawn("rect", { class: `o-${name}`, x: (100 * done) / n, y: 0, width: (100 * k) / n, height: 12 }));
       done += k;
     }
-    return drawn("svg", { class: "outcomes", width: 90, height: 14, viewBox: "0 0 100 12", preserveAspectRatio: "none", role: "img", "aria-label": told }, ...pieces);
+    return drawn("svg", { class: "outcomes", width: 90, height: 14, viewBox: "0 0 100 12", preserveAspectRatio: "none", role: "img", "aria-label": label }, ...pieces);
   }
 
   function systemCell(system) {
@@ -96,10 +96,10 @@ const compareParts = (() => {
   }
 
   function differenceRow({ a, b, shown, place }) {
-    const told = `${shown.difference}, 95 % interval ${shown.interval}, on an axis from \u22121 to +1`;
+    const label = `${shown.difference}, 95 % interval ${shown.interval}, on an axis from \u22121 to +1`;
     return row([made("th", { scope: "row" }, "Difference", made("span", { class: "under" }, `${a.slug} \u2212 ${b.slug}`)),
       num(made("strong", {}, shown.difference), made("span", { class: "under" }, shown.interval)),
-      made("td", { class: "bar" }, intervalBar(place, told)), made("td", {}),
+      made("td", { class: "bar" }, intervalBar(place, label)), made("td", {}),
       ...["accuracy_gap", "hallucination_gap", "missing_gap"].map((name) => num(shown[name])), num(""), num(shown.strict_difference)], { class: "sum" });
   }
 

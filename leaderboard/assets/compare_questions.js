@@ -25,14 +25,14 @@ const compareQuestions = (() => {
     return exam.index.lessons[exam.index.lesson[number]];
   }
 
-  // Where a question stands in the explorer.
+  // The place of a question in the explorer.
   function permalink(exam, number) {
     const anchor = exam.index.anchors[number] || exam.index.ids[number];
     return `${exam.folder}${lessonOf(exam, number).slug}.html#${encodeURIComponent(anchor)}`;
   }
 
   // A question with what was said to it; its pages come with it.
-  async function told(exam, number) {
+  async function questionAt(exam, number) {
     const shard = await exam.read(`${exam.folder}data/${lessonOf(exam, number).slug}.json`);
     const question = shard.questions.find((one) => one.question_id === exam.index.ids[number]);
     return { question, pages: shard.pages };
@@ -93,7 +93,7 @@ const compareQuestions = (() => {
   // One question with both answers side by side.
   async function article(exam, pair, place) {
     const number = exam.numbers[place];
-    const found = await told(exam, number);
+    const found = await questionAt(exam, number);
     const answers = exam.systems.map((system) => found.question.answers.find((answer) => answer[0] === system));
     const systems = [pair.a, pair.b];
     return made("article", { class: "flip" },

@@ -1,7 +1,7 @@
-// The question explorer: controls, results and address. Every question stands on a lesson page, too.
+// The question explorer: controls, results and address. Every question is on a lesson page, too.
 "use strict";
 
-{ // Names of our own: board.js stands in the same scope.
+{ // A scope for these names: board.js shares the outer one.
   const { here, load, matching, filtersOf } = questionSearch;
   const PAGE = 50;
   const FIELDS = ["q", "lesson", "kind", "flag", "slice", "of", "a", "ao", "b", "bo"];
@@ -214,7 +214,7 @@
   }
 
   async function start() {
-    if (!location.protocol.startsWith("http")) { // A browser lets no page from a folder read the files beside it.
+    if (!location.protocol.startsWith("http")) { // A browser lets no page from a folder read other files.
       document.getElementById("no-host").hidden = false;
       return;
     }

@@ -1,4 +1,4 @@
-// What the question explorer looks things up with: the files beside its page, the search by words, the filters.
+// What the question explorer looks things up with: the files of its page, the search by words, the filters.
 "use strict";
 
 const questionSearch = (() => {
@@ -35,7 +35,7 @@ const questionSearch = (() => {
   function loadSearcher() {
     searcher ??= Promise.all([import(new URL("search/pagefind.js", here).href), load(new URL("search/numbers.json", here))])
       .then(([pagefind, numbers]) => ({
-        // On this page's own thread: a worker would stand outside its policy.
+        // On this page's own thread: a worker would not be bound by its policy.
         pagefind: pagefind.createInstance({ basePath: new URL("search/", here).href, noWorker: true }),
         numbers: new Map(numbers.ids.map((id, number) => [id, number])),
       }));

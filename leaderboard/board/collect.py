@@ -165,7 +165,7 @@ def _table_faults(results: Sequence[Result]) -> Iterable[EduRagError]:
             )
         twin = places.setdefault((result.key, result.card.system.slug, result.dataset), result)
         if twin is not result:
-            yield DataError(result.scorecard, f"is a second result beside {twin.scorecard}", "leave one of them out")
+            yield DataError(result.scorecard, f"is a second result, like {twin.scorecard}", "leave one of them out")
 
 
 def _group(key: TableKey, results: Sequence[Result]) -> ResultGroup:

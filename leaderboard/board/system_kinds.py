@@ -54,7 +54,7 @@ def models_of(system: SystemFacts) -> list[str]:
 
 def model_filters(systems: Iterable[SystemFacts]) -> list[str]:
     """The models that can be filtered by, in the order of the alphabet."""
-    # A system stands in several tables; it is one system.
+    # A system may be in several tables; it is counted once.
     named = {system.slug: models_of(system) for system in systems}
     counted = Counter(model for models in named.values() for model in models)
     most = sorted(counted, key=lambda model: (-counted[model], model))[:MAX_MODELS]

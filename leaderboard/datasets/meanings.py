@@ -40,18 +40,18 @@ FATES: Mapping[str, str] = {
 }
 QUESTION_FLAGS: Mapping[str, str] = {
     "meta_choice": "a choice speaks of others: “all of the above”, “both a and c”",
-    "duplicate_choices": "a choice stands there twice",
+    "duplicate_choices": "two choices are equal",
     "truncated": "the text is cut short",
     "context_bound": "it refers to what is not there: “in question 6 …”",
     "duplicate_question": "it repeats another question",
 }
 PAGE_FLAGS: Mapping[str, str] = {
     "leak_question": "it shows a question of the dataset as a quiz does",
-    "leak_key": "the same, and the answer stands with it",
+    "leak_key": "the same, with its answer",
     "hidden_text": "text that its markup hides from readers",
     "injection": "it gives orders to a language model",
     "pii_masked": "personal data was replaced",
     "short": "little text",
-    "not_english": "told to be of another language",
+    "not_english": "in another language",
     "unfit": "content that is not for minors",
 }

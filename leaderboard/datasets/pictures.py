@@ -228,18 +228,18 @@ class Rate(NamedTuple):
 
 def label_rates(facts: Facts) -> list[Rate]:
     """Evidence by any method and by each, and leaks: over all questions with gold, and by kind."""
-    total = facts.told.total()
-    kinds = sorted(facts.told, key=lambda kind: (-facts.told[kind], kind))
+    total = facts.with_gold.total()
+    kinds = sorted(facts.with_gold, key=lambda kind: (-facts.with_gold[kind], kind))
     found = [Rate("with evidence", facts.with_evidence.total(), total)]
-    found += [Rate(f"evidence, {k.replace('_', ' ')}", facts.with_evidence[k], facts.told[k]) for k in kinds]
+    found += [Rate(f"evidence, {k.replace('_', ' ')}", facts.with_evidence[k], facts.with_gold[k]) for k in kinds]
     found += [Rate(f"evidence by {method}", facts.evidence[method], total) for method in sorted(facts.evidence)]
     found.append(Rate("leaked", facts.leaked.total(), total))
-    return found + [Rate(f"leaked, {k.replace('_', ' ')}", facts.leaked[k], facts.told[k]) for k in kinds]
+    return found + [Rate(f"leaked, {k.replace('_', ' ')}", facts.leaked[k], facts.with_gold[k]) for k in kinds]
 
 
 def labels_plot(facts: Facts) -> Plot | None:
     """Questions with evidence on their pages, and questions that a page repeats."""
-    total = facts.told.total()
+    total = facts.with_gold.total()
     if not facts.n_pages or not total:
         return None
     rates = label_rates(facts)
@@ -257,14 +257,14 @@ def labels_plot(facts: Facts) -> Plot | None:
     hidden = facts.n_questions - total
     words = (
         f"{evidence:,} of {total:,} questions have evidence for the right answer on their pages "
-        f"({share_of(evidence, total)}); {leaked:,} stand on a page of the dataset themselves "
+        f"({share_of(evidence, total)}); {leaked:,} are themselves shown on a page of the dataset "
         f"({share_of(leaked, total)})."
     )
     return Plot(
         name="labels",
         title="Evidence and leaks",
         kind="bar chart",
-        stands_out=(words + (f" Of {hidden:,} questions in hidden splits nothing is told." if hidden else ""),),
+        stands_out=(words + (f" {hidden:,} questions in hidden splits are not counted." if hidden else ""),),
         shows=(
             "Evidence is a span of a page that supports the right answer, found by rule: it is neither complete nor "
             "always right. A leaked question is one that a page shows as a quiz does, alone or with its answer; "

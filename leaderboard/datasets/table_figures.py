@@ -41,7 +41,7 @@ class Facts:
     licences: Counter[str] = field(default_factory=Counter)
     extractors: Counter[str] = field(default_factory=Counter)
     page_flags: Counter[str] = field(default_factory=Counter)
-    told: Counter[str] = field(default_factory=Counter)
+    with_gold: Counter[str] = field(default_factory=Counter)
     """Questions by kind, of the splits whose gold is there: only those can have evidence and known leaks."""
     evidence: Counter[str] = field(default_factory=Counter)
     """Questions with evidence, by method."""
@@ -170,5 +170,5 @@ def facts_of(dataset: Dataset) -> Facts:
         _of_pages(facts, dataset, split, seen)
         _of_labels(facts, dataset, split, kinds)
         if golds.get(split) or not golds:
-            facts.told.update(kinds.values())
+            facts.with_gold.update(kinds.values())
     return facts

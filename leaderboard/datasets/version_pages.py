@@ -206,7 +206,7 @@ class ShownVersion:
         return [part for name in sorted(found) if len(found[name]) <= FEW_VALUES for part in found[name]]
 
     @property
-    def n_told(self) -> int:
+    def n_scored(self) -> int:
         """Questions of that scorecard."""
         return max((result.card.counts.n for result in self.results), default=0)
 

@@ -184,9 +184,9 @@ def tables_on(version: VersionOnBoard, groups: Sequence[ResultGroup], board: Boa
     }
     # A table without results on other versions is the board's own: its ranks need no second test.
     other = [group for group in version.groups if standing[group.key][0].results != group.results]
-    anew = {table.key: table for table in present(other).tables} if other else {}
+    presented = {table.key: table for table in present(other).tables} if other else {}
     replaced = {result.scorecard for group in groups for result in group.earlier}
-    tables = [anew.get(group.key) or standing[group.key][1] for group in version.groups]
+    tables = [presented.get(group.key) or standing[group.key][1] for group in version.groups]
     return [replace(table, rows=[_kept_row(row, replaced) for row in table.rows]) for table in tables]
 
 

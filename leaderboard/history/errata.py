@@ -95,7 +95,7 @@ class Ledger:
         ids = [erratum.id for erratum in self.errata]
         twice = sorted({name for name in ids if ids.count(name) > 1})
         if twice:
-            raise RecordError("errata", f"{twice[0]!r} stands there twice", "give each entry an id of its own")
+            raise RecordError("errata", f"{twice[0]!r} is repeated", "give each entry an id of its own")
 
 
 def _lines(text: str) -> list[int]:

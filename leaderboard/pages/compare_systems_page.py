@@ -217,17 +217,17 @@ def _shown(text: str, length: int) -> str:
     return str(plain(clip(text, length)))
 
 
-def _interval_told(row: Row) -> str:
+def _interval_label(row: Row) -> str:
     if row.interval is None:
         return ""
     low, high = map(signed, row.interval)
     return f"{signed(row.counts.score)}, 95 % interval {low} to {high}, on an axis from −1 to +1"
 
 
-def _outcomes_told(card: ScoreCard) -> str:
+def _outcomes_label(card: ScoreCard) -> str:
     n, counts = card.counts.n, {outcome: getattr(card.counts, outcome) for outcome in OUTCOMES}
-    told = ", ".join(f"{name} {k} ({percent(k / n)} %)" for name, k in counts.items())
-    return f"{told} of {n}"
+    outcomes = ", ".join(f"{name} {k} ({percent(k / n)} %)" for name, k in counts.items())
+    return f"{outcomes} of {n}"
 
 
 def _texts(row: Row) -> dict[str, str]:
@@ -238,8 +238,8 @@ def _texts(row: Row) -> dict[str, str]:
         "interval": "" if row.interval is None else f"[{signed(row.interval[0])}, {signed(row.interval[1])}]",
         **{name: percent(getattr(counts, name)) for name in PERCENT},
         "strict_score": signed(counts.strict_score),
-        "interval_told": _interval_told(row),
-        "outcomes_told": _outcomes_told(row.result.card),
+        "interval_told": _interval_label(row),
+        "outcomes_told": _outcomes_label(row.result.card),
     }
 
 

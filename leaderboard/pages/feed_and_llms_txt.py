@@ -54,7 +54,7 @@ def _feed(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, by
 
 
 def _summary(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, bytes]]:
-    # Markdown, no markup: what a page must escape would stand there as `&amp;`.
+    # Markdown, no markup: what a page must escape would be shown as `&amp;`.
     made = pages.overlay(autoescape=False)
     made.filters = {**pages.filters, "marked": marked_text}
     text = made.get_template("llms.txt.j2").render(

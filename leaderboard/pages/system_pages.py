@@ -13,6 +13,7 @@ from leaderboard.edition import Edition
 from leaderboard.pages.board_page import TableLinks, links_of
 from leaderboard.pages.compare_systems_page import neighbour_links
 from leaderboard.site import Files
+from leaderboard.systems.claim_rows import claim_rows_of
 from leaderboard.systems.earlier_results import MAX_SHOWN, PastResult, past_in, past_of
 from leaderboard.systems.remake_commands import FOLDER, drawn_sample, is_bundled, steps_of
 from leaderboard.systems.scorecard_tables import losses_of, probes_of, retrieved_of, unknown_of
@@ -21,6 +22,7 @@ TOOLS = {
     "losses_of": losses_of,
     "retrieved_of": retrieved_of,
     "probes_of": probes_of,
+    "claim_rows_of": claim_rows_of,
     "steps_of": steps_of,
     "is_bundled": is_bundled,
     "unknown_of": unknown_of,

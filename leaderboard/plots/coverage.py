@@ -56,8 +56,8 @@ def _points(values: object) -> list[tuple[float, float]] | None:
     """(coverage, risk) of each stored point; None if the stored value is not a curve."""
     found: list[tuple[float, float]] = []
     for part in values if isinstance(values, list | tuple) else ():
-        told = (part.get("coverage"), part.get("risk")) if isinstance(part, Mapping) else (None, None)
-        coverage, risk = _number(told[0]), _number(told[1])
+        point = (part.get("coverage"), part.get("risk")) if isinstance(part, Mapping) else (None, None)
+        coverage, risk = _number(point[0]), _number(point[1])
         if coverage is None or risk is None or (found and coverage <= found[-1][0]):
             return None
         found.append((coverage, risk))
@@ -73,13 +73,13 @@ def _best(values: object, n: int) -> Best | None:
 
 def curve_of(system: System) -> Curve | None:
     """The curve that a scorecard holds; None if it holds none, or something else in its place."""
-    told = system.card.confidence
-    points, aurc = _points(told.get("curve")), _number(told.get("aurc"))
-    n = _number(told.get("n"), 1, system.card.counts.n)
+    stored = system.card.confidence
+    points, aurc = _points(stored.get("curve")), _number(stored.get("aurc"))
+    n = _number(stored.get("n"), 1, system.card.counts.n)
     if points is None or aurc is None or n is None:
         return None
     shares, risks = zip(*points, strict=True)
-    return Curve(system, int(n), shares, risks, aurc, _best(told.get("best"), int(n)))
+    return Curve(system, int(n), shares, risks, aurc, _best(stored.get("best"), int(n)))
 
 
 def _entries(named: Sequence[Curve], n_more: int, sheet: Sheet) -> list[KeyEntry]:
@@ -194,8 +194,9 @@ def coverage_plot(systems: Sequence[System]) -> Plot:
         shows=(
             "Each curve is a system that says how sure it is. From the left it gives its surest answers first; the "
             "curve says how many of those given so far are wrong. A curve that starts low and rises late belongs to a "
-            "system that knows what it knows; a flat one tells nothing by its confidence. Along a dashed line the "
-            "score is the same: the ring is where the system would score best, had it kept silent on the rest."
+            "system that knows what it knows; with a flat one, confidence carries no information. Along a "
+            "dashed line the score is the same: the ring is where the system would score best, had it kept silent on "
+            "the rest."
         ),
         stands_out=_stands_out(systems, curves) if curves else empty,
         columns=(

@@ -152,7 +152,7 @@ def ladder_plot(systems: Sequence[System]) -> Plot:
             "Each row is a system asked the same questions several times: with no page at all, as it is, and with "
             "nothing but the pages’ evidence for the right answer. The oracle is that last run with every wrong answer "
             "withheld, which no system can know by itself. From no context to system is what its pages are worth; from "
-            "there to evidence only, what better finding would bring; the rest lies with its reading. Where the "
+            "there to evidence only, what better finding would bring; the rest is lost in reading. Where the "
             "evidence was tried, all rungs are on the questions that have some."
         ),
         stands_out=_stands_out(systems, ladders) if ladders else empty,

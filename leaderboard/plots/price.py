@@ -161,7 +161,7 @@ def _stands_out(systems: Sequence[System], spots: Sequence[Spot], price: Price) 
             f" is both the {price.cheap} and the best: nobody else is on the front.",
         )
     else:
-        middle = f"On the front stand, from the {price.cheap} to the best: "
+        middle = f"The front, from the {price.cheap} to the best: "
         shown = front if len(front) <= 5 else [*front[:2], *front[-2:]]
         left = f"; between them {len(front) - 4} more" if len(front) > 5 else ""
         words = (middle, *and_so_on([_said(spot, price) for spot in shown], 5), f"{left}.")

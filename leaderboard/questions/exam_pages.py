@@ -156,7 +156,7 @@ class QuestionSite:
                 at,
             )
         for _ in range(at - self._next):
-            next(self._coming)  # one that stands already, between two that do not
+            next(self._coming)  # one that is written already, between two that are not
         self._next = at + 1
         return next(self._coming)
 

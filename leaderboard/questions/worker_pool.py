@@ -148,7 +148,7 @@ class WorkerPool:
 
     def each(self, task: Callable[[WorkerInput, Job], Made], jobs: Iterable[Job]) -> Generator[Made, None, None]:
         """The result of a task (a function of a module) for each job, in order; raises what the task raises."""
-        gc.freeze()  # what stands already would be walked again and again: a third of the time with many questions
+        gc.freeze()  # what exists already would be walked again and again: a third of the time with many questions
         try:
             yield from self._shared_out(task, jobs) if self._workers > 1 else self._alone(task, jobs)
         except BrokenProcessPool:

@@ -84,8 +84,8 @@ def watching_handler(builds: Builds) -> type[SiteHandler]:
             elif asked.path == f"{OURS}next.js":
                 given = parse_qs(asked.query).get("after", ["0"])[0]
                 n, fault = builds.after(int(given) if given.isdigit() and len(given) < 10 else 0, WAIT_S)
-                told = json.dumps({"n": n, "fault": fault[-MAX_FAULT:]})
-                script = f"dispatchEvent(new CustomEvent('edu-rag-build', {{ detail: {told} }}));\n"
+                detail = json.dumps({"n": n, "fault": fault[-MAX_FAULT:]})
+                script = f"dispatchEvent(new CustomEvent('edu-rag-build', {{ detail: {detail} }}));\n"
                 self._send(script.encode(), TYPES[".js"])
             else:
                 self.send_error(HTTPStatus.NOT_FOUND, "File not found")
@@ -142,8 +142,8 @@ class Builder:
 def watched(results: Path, given: Sequence[Path]) -> list[Path]:
     """The inputs of a site: results with their ledger, the folders `given` next to them, code, the shared look."""
     look = _CODE.parent / "edu_rag"
-    beside = results.absolute().parent / "errata.toml"
-    return [path for path in (results, *given, beside, _CODE, look) if path.exists()]
+    errata = results.absolute().parent / "errata.toml"
+    return [path for path in (results, *given, errata, _CODE, look) if path.exists()]
 
 
 @contextmanager

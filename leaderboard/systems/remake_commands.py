@@ -61,7 +61,7 @@ def _steps(card: ScoreCard) -> Iterator[RemakeStep]:
         f"edu-rag score   {system} {asked} --out results",
         "makes the scorecard from the answers: counts, rates, intervals, slices, causes, retrieval, confidence, cost",
     )
-    yield RemakeStep(f"edu-rag explain {system} {asked}", "tells the causes again, with the questions behind each")
+    yield RemakeStep(f"edu-rag explain {system} {asked}", "lists the causes again, with the questions of each")
     yield RemakeStep(
         "edu-rag board   results --out site", "makes the ranks and every page, this one too, from all scorecards"
     )

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,16 @@ from hypothesis import strategies as st
 
 from baselines.classify import training as augment
 from baselines.classify.distilbert import Training, distilbert, fine_tuned
+from baselines.classify.marked import TIMES, contexts_needed, marked_examples
 from baselines.classify.tfidf import trained, untrained
 from baselines.classify.training import FIELDS, JOINS, TEMPLATES, Example, examples, merged, sketches
 from baselines.expand.sub_queries import sub_queries
 from baselines.parts import NAMES, make
 from baselines.pipeline import Numbers, Pipeline, numbers_of_classes
 from baselines.recipe import recipe_of
-from edu_rag.errors import ConfigError
+from edu_rag.errors import ConfigError, DataError
+from edu_rag.files.annotated import Annotation, ShownReply
+from edu_rag.files.jsonl import write_records
 
 CHANGES = (
     augment.noise_words,
@@ -330,3 +334,66 @@ def test_each_submission_s_recipe_can_be_read(slug):
     assert (recipe.classify is None) == (slug == "hypa-fixed-k")
     assert (recipe.graph is None) == (slug != "hypa-full")
     assert recipe.expand in (None, *NAMES["expand"])
+
+
+# The feedback loop: answers that people marked.
+
+RIGHT, WRONG, LITTLE = "Correct Answer", "Hallucinated Answer", "Insufficient Context"
+
+
+def marked(label: str, page_input: str, question: str = "Why?", system: str = "bm25") -> Annotation:
+    reply = ShownReply(
+        dataset="asked@1.0.0#12345678",
+        question_id="q1",
+        question=question,
+        choices={},
+        page_input=page_input,
+        system=system,
+        answer="b",
+        status="ok",
+        outcome=None,
+    )
+    return Annotation(at=datetime(2026, 1, 2, tzinfo=UTC), label=label, correctness=None, reply=reply)
+
+
+@pytest.mark.parametrize(
+    ("marks", "bounds", "classes"),
+    [
+        ([(RIGHT, "top-1")], (1, 1), (0, 0)),
+        ([(LITTLE, "top-1"), (RIGHT, "top-2")], (2, 2), (1, 1)),
+        ([(LITTLE, "top-1"), (RIGHT, "own")], (2, 999), (None, 1)),  # two pages, or three and more
+        ([(LITTLE, "top-2"), (RIGHT, "own")], (3, 999), (2, 1)),
+        ([(LITTLE, "top-2"), (RIGHT, "top-9")], (3, 9), (2, 1)),
+        ([(RIGHT, "own")], (1, 999), (None, None)),
+        ([(WRONG, "top-1"), (RIGHT, "top-2")], (1, 2), (None, None)),  # wrong is not the same as too few pages
+        ([(LITTLE, "top-3"), (RIGHT, "top-1")], (4, 1), (None, None)),  # two systems, one of which read badly
+        ([(RIGHT, "none"), (LITTLE, "top-1")], None, (None, None)),  # what a model knows shows nothing about pages
+        ([(RIGHT, "evidence"), (RIGHT, "live")], None, (None, None)),
+    ],
+)
+def test_marks_with_the_first_pages_say_how_many_contexts_a_question_needs(marks, bounds, classes):
+    annotations = [marked(label, pages, system=f"s{place}") for place, (label, pages) in enumerate(marks)]
+    assert contexts_needed(annotations) == ({} if bounds is None else {"Why?": bounds})
+    for n_classes, label in zip((3, 2), classes, strict=True):
+        found = marked_examples(annotations, n_classes)
+        assert [one.text for one in found] == ([] if label is None else ["Why?"] * TIMES)
+        assert {merged(one.label, n_classes) for one in found} == (set() if label is None else {label})
+
+
+def test_the_last_mark_of_an_answer_counts():
+    annotations = [marked(LITTLE, "top-1"), marked(RIGHT, "top-1")]
+    assert contexts_needed(annotations) == {"Why?": (1, 1)}
+
+
+@pytest.mark.parametrize("name", ["logistic-regression", "svm"])
+def test_marked_questions_become_training_lines(tmp_path, name):
+    # A form that the grammar has in class 0 only; people found that it needs three pages and more.
+    question = "What is the main function of the heart?"
+    settings_ = {"n_per_class": 60, "n_classes": 3}
+    assert make("classify", name, settings_)(question) == 0
+    file = tmp_path / "annotations.jsonl"
+    write_records(file, [marked(LITTLE, "top-2", question), marked(RIGHT, "own", question)])
+    assert make("classify", name, {**settings_, "marked": str(file)})(question) == 2
+    file.write_text("{}\n")
+    with pytest.raises(DataError, match=r"annotations\.jsonl:1: "):
+        make("classify", name, {**settings_, "marked": str(file)})

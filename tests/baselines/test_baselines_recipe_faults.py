@@ -34,17 +34,17 @@ def no_model(choice: ModelChoice) -> LanguageModel:
 @pytest.mark.parametrize(
     ("parts", "told"),
     [
-        ({"retrieve": [{"name": "bm25", "k1": "x"}]}, "parts.retrieve.k1: Expected `float`, got `str`"),
+        ({"retrieve": [{"name": "bm25", "k1": "x"}]}, "parts.retrieve.k1: is a text, not a number"),
         ({"retrieve": [{"name": "bm25", "variant": "okapi"}]}, "known are lucene, rank_bm25"),
-        ({"chunk": {"name": "windows", "tokens": "128"}}, "parts.chunk.tokens: Expected `int`"),
-        ({"chunk": {"name": "windows", "tokens": 128.5}}, "parts.chunk.tokens: Expected `int`"),
+        ({"chunk": {"name": "windows", "tokens": "128"}}, "parts.chunk.tokens: is a text, not a whole number"),
+        ({"chunk": {"name": "windows", "tokens": 128.5}}, "parts.chunk.tokens: is a number, not a whole number"),
         ({"chunk": {"name": "pattern", "regex": 3}}, "parts.chunk.regex"),
-        ({"expand": {"name": "sub-queries", "n": "3"}}, "parts.expand.n: Expected `int`"),
-        ({"expand": {"name": "rewrite", "n": True}}, "parts.expand.n: Expected `int`"),
+        ({"expand": {"name": "sub-queries", "n": "3"}}, "parts.expand.n: is a text, not a whole number"),
+        ({"expand": {"name": "rewrite", "n": True}}, "parts.expand.n: is true or false, not a whole number"),
         ({"expand": {"name": "rewrite", "model": "gpt"}}, "parts.expand.model: is the system's own"),
         (
             {"retrieve": ["bm25", "dense"], "fuse": {"name": "rrf", "constant": "60"}},
-            "parts.fuse.constant: Expected `float`",
+            "parts.fuse.constant: is ",
         ),
         ({"classify": {"name": "svm", "n_classes": 4}}, "parts.classify.n_classes"),
         ({"classify": {"name": "svm", "n_classes": 3}, "n_classes": 2}, "3 is not the recipe's own n_classes, 2"),

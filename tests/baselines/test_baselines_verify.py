@@ -12,18 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.assemble import assemble
-from baselines.parts import Check, PagePassage, make
+from baselines.parts import Check, PagePassage, ScoredPassage, make
+from baselines.pipeline import Numbers, Pipeline
 from baselines.prompts.generate import Generated, Likelihoods, NextToken
 from baselines.prompts.prompt import FilledPrompt
-from baselines.recipe import read_recipe
+from baselines.recipe import read_recipe, recipe_of
 from baselines.retrieve.bm25 import BM25
-from baselines.verify.guard import MARK, Checked, checked_of, guarded, told
+from baselines.retrieve.fuse import rrf
+from baselines.verify.guard import MARK, Checked, as_line, checked_of, guarded
 from baselines.verify.self_check import (
     K1,
     RELATIONS,
     B,
+    best_passages,
     by_generation,
     by_likelihood,
+    queries_of,
     relation_of,
     said_in_words,
     self_check,
@@ -236,7 +240,7 @@ def test_a_passage_that_is_cited_already_is_not_cited_twice() -> None:
 @given(st.text(), st.sampled_from(RELATIONS), st.text())
 def test_what_a_response_tells_of_its_check_is_read_back(answer: str, relation: str, before: str) -> None:
     check = Check(relation, None)  # type: ignore[arg-type]
-    assert checked_of(before + told(answer.replace("check", ""), check)) == (
+    assert checked_of(before + as_line(answer.replace("check", ""), check)) == (
         answer.replace("check", ""),
         relation,
         None,
@@ -287,4 +291,115 @@ def test_a_label_is_read_as_its_choice_however_a_model_writes_it(said: str) -> N
 
 def test_an_answer_that_holds_the_mark_of_a_check_does_not_hide_it() -> None:
     answer = f"x{MARK}y | z"
-    assert checked_of("before" + told(answer, Check("yes", None))) == (answer, "yes", None)
+    assert checked_of("before" + as_line(answer, Check("yes", None))) == (answer, "yes", None)
+
+
+# What the paper leaves to future work (sections 3.3.2 and 5): other queries, a summary, the reader's answer.
+
+
+def test_the_question_alone_finds_another_passage_than_question_and_answer_and_both_are_fused() -> None:
+    # Reciprocal ranks with constant 60, where the two queries rank x y q p and p y q x: y has 1/62 + 1/62 = 0.03226,
+    # x and p have 1/61 + 1/64 = 0.03202, q has 1/63 + 1/63 = 0.03175.
+    orders = {"which": "pyqx", "which iron": "xyqp"}
+
+    def rank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
+        return [ScoredPassage(texts.index(one), -place) for place, one in enumerate(orders[query])][:k]
+
+    find = Pipeline(
+        chunk=lambda question: [PagePassage("p1", place, place + 1, one) for place, one in enumerate("pqxy")],
+        retrieve=[rank],
+        fuse=rrf(),
+        numbers=[Numbers(top_k=1)],
+    )
+    for query, best in (("question", "p"), ("question-and-answer", "x"), ("both", "y")):
+        found = best_passages(find, COLOURS, queries_of("which", "iron", query), 2)  # type: ignore[arg-type]
+        assert (found[0].text, len(found)) == (best, 2)
+
+
+def test_the_check_searches_with_the_query_that_it_is_set_to() -> None:
+    question = asked_with("iron iron iron ore", "which colour of all", a="iron iron iron ore ore")
+    by_query = [
+        self_check(Talker(), chunk="sentences", query=query)(question, "a").passage
+        for query in ("question", "question-and-answer")
+    ]
+    assert [one is not None and one.text for one in by_query] == ["which colour of all", "iron iron iron ore"]
+
+
+def test_a_reader_sums_up_the_best_passages_and_all_of_them_are_cited() -> None:
+    model = Talker(["Iron."])
+    found = self_check(model, stack="bm25-reader", chunk="sentences", n_passages=2)(COLOURS, "a")
+    read, compared = model.asked
+    assert read.made_from.startswith("summary-v1@")
+    assert f"Passages: {SENTENCES[1]} " in read.user
+    assert "Answer 2: Iron.\n" in compared.user
+    assert found.passage is not None
+    assert (found.passage.text, len(found.others), found.extract) == (SENTENCES[1], 1, "Iron.")
+    cited = guarded(lambda _: _says("a"), lambda question, answer: found)(COLOURS).passages
+    assert cited == [("p0", 0, 5), found.passage.span, found.others[0].span]
+
+
+def test_several_passages_need_a_reader() -> None:
+    for stack, n in (("bm25", 2), ("neural-reader", 0)):
+        with pytest.raises(ConfigError, match="n_passages"):
+            self_check(Talker(), stack=stack, n_passages=n)  # type: ignore[arg-type]
+
+
+def _check(relation: str, extract: str | None) -> Check:
+    return Check(relation, PagePassage("p1", 3, 9, "x"), 40, 2, None, (), extract)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("relation", "extract", "answer"),
+    [
+        ("no", "Iron.", "c"),
+        ("yes", "Iron.", "b"),
+        ("not_related", "Iron.", None),
+        ("no", "  ", None),
+        ("no", None, None),
+    ],
+)
+def test_the_answer_is_replaced_by_the_one_from_the_extract(
+    relation: str, extract: str | None, answer: str | None
+) -> None:
+    def answer_from(question: SystemQuestion, text: str) -> SystemAnswer:
+        assert text == "Iron."
+        return SystemAnswer(answer="c", response="again", confidence=0.7, input_tokens=5, output_tokens=1)
+
+    verify = lambda question, said: _check(relation, extract)  # noqa: E731
+    said = guarded(lambda _: _says("b"), verify, ("not_related",), ("no",), answer_from)(COLOURS)
+    assert said.answer == answer
+    assert said.passages == [("p0", 0, 5), ("p1", 3, 9)]
+    assert (said.input_tokens, said.output_tokens) == ((52, 4) if answer == "c" else (47, 3))
+    assert checked_of(said.response) == Checked("b", relation, None)  # type: ignore[arg-type]
+
+
+def test_a_question_without_choices_gets_the_extract_itself() -> None:
+    def never(question: SystemQuestion, text: str) -> SystemAnswer:
+        raise AssertionError
+
+    said = guarded(lambda _: _says("Copper."), lambda q, a: _check("no", " Iron. "), (), ("no",), never)(
+        asked_with(*SENTENCES)
+    )
+    assert (said.answer, said.confidence) == ("Iron.", None)
+
+
+def test_a_recipe_replaces_what_the_check_does_not_bear_out() -> None:
+    parts = {
+        "verify": {"name": "self-check", "stack": "bm25-reader", "chunk": "sentences"},
+        "replace": ["no"],
+        "model": {"name": "x", "style": "letter-likelihood"},
+    }
+    model = Talker(["Iron makes it red."], yes_no_not=(0.1, 0.8, 0.1))
+    said = assemble(recipe_of(parts), lambda _: model)(COLOURS)
+    # Without pages, the check's reader, the comparison, and the answer with the extract as its context.
+    assert [one.made_from.partition("@")[0] for one in model.asked] == [
+        "letter-vanilla-v1",
+        "reader-v1",
+        "relation-v1",
+        "letter-rag-v1",
+    ]
+    assert "Iron makes it red." in model.asked[-1].user
+    assert said.answer == "a"
+    with pytest.raises(ConfigError, match="needs a verifier with a reader"):
+        assemble(recipe_of({**parts, "verify": "self-check"}), lambda _: model)
+    assert recipe_of({**parts, "guard": []}).replace == ("no",)

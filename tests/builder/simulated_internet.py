@@ -4,8 +4,9 @@
 runs unchanged: real name resolution, real sockets to ports 80 and 443, and the guard of addresses as it is. The script
 is a JSON file:
 
-    hosts   by name: {"name": "live", "unknown", "fails", "silent", "late", "inside" or "moves",
-                      "web": "live", "dead" or "slow", "pages": n, "delay_s": s,
+    hosts   by name: {"name": "live", "unknown", "fails", "silent", "late", "inside", "moves", "truncated" (over UDP),
+                               "chain" (of other names), "loop" (of names) or "chain_inside",
+                      "web": "live", "dead", "slow", "drip", "drip_head" or "bomb", "pages": n, "delay_s": s,
                       "tls": "live", "expired", "wrong_name" or "untrusted"}
     events  [{"after_pages": n, "what": one of EVENTS, "seconds": s or null, "hosts": [...] for "dead",
               "after_requests": n, if it begins before the first page,
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gzip
 import json
 import math
 import os
@@ -38,17 +40,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from dnslib import AAAA, QTYPE, RCODE, RR, A, DNSRecord
+from dnslib import AAAA, CNAME, QTYPE, RCODE, RR, A, DNSRecord
 
 RESOLVER, PORTAL, LOGIN_HOST = "11.0.0.53", "11.0.0.80", "login.hotel-lan.com"
 _HERE = "/login-here"
 LOGIN = b"<html><title>Hotel network</title><body><p>Welcome. Log in to use this network.</p></body></html>"
 _DEVICE, _WHOLE = "lo:1", "11.0.0.1"
 _SIOCSIFADDR, _SIOCSIFFLAGS, _SIOCSIFNETMASK, _IP_FREEBIND = 0x8916, 0x8914, 0x891C, 15
-_LATE_S, _SLOW_S = 1.5, 30.0
+_LATE_S, _SLOW_S, _DRIP_S = 1.5, 30.0, 0.05
+_N_ALIASES = 6
+_BOMB_BYTES = 200_000_000
 _GATEWAY_STATUSES = (502, 503, 504)
 EVENTS = {
     "away": "the device has no address, so that all dials fail at once",
@@ -193,18 +198,37 @@ class _Names(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, sender: tuple[str, int]) -> None:
         question = DNSRecord.parse(data)
-        name = str(question.q.qname).rstrip(".").lower()
-        self._world.names_asked[name] += 1
-        answer, delay_s = self._answer(question, name)
+        answer, delay_s = self._answer_to(question)
         if answer is not None and not {"silent", "names_down", "away"} & self._world.now():
+            if self._is_long(question):
+                answer.header.tc, answer.rr = 1, []
             packet = answer.pack()
             asyncio.get_running_loop().call_later(delay_s, self._transport.sendto, packet, sender)
 
+    async def serve(self, reads: asyncio.StreamReader, writes: asyncio.StreamWriter) -> None:
+        """Answer a question that came over TCP."""
+        try:
+            (length,) = struct.unpack("!H", await reads.readexactly(2))
+            answer, _ = self._answer_to(DNSRecord.parse(await reads.readexactly(length)))
+            if answer is not None:
+                packet = answer.pack()
+                writes.write(struct.pack("!H", len(packet)) + packet)
+                await writes.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client has gone
+        finally:
+            writes.close()
+
+    def _is_long(self, question: DNSRecord) -> bool:
+        return self._world.hosts.get(_name_of(question), {}).get("name") == "truncated"
+
+    def _answer_to(self, question: DNSRecord) -> tuple[DNSRecord | None, float]:
+        name = _name_of(question)
+        self._world.names_asked[name] += 1
+        return self._answer(question, name)
+
     def _answer(self, question: DNSRecord, name: str) -> tuple[DNSRecord | None, float]:
-        host = self._world.hosts.get(name)
-        how = host.get("name", "live") if host is not None else "live" if name == LOGIN_HOST else "unknown"
-        if "." not in name:
-            how = "domain"
+        how = self._how(name)
         answer = question.reply()
         wrong = _NAMES_FAIL.keys() & self._world.now()
         if wrong:
@@ -218,6 +242,8 @@ class _Names(asyncio.DatagramProtocol):
             answer.header.rcode = RCODE.NXDOMAIN
         elif how == "fails":
             answer.header.rcode = RCODE.SERVFAIL
+        elif how in ("chain", "loop", "chain_inside"):
+            self._add_chain(answer, question, name, how)
         elif question.q.qtype == QTYPE.A and how != "domain":
             address = PORTAL if name == LOGIN_HOST else self._world.address_of[name]
             if how == "inside" or (how == "moves" and self._world.names_asked[name] > 2):
@@ -226,6 +252,26 @@ class _Names(asyncio.DatagramProtocol):
         elif question.q.qtype == QTYPE.AAAA and how == "inside":
             answer.add_answer(RR(question.q.qname, QTYPE.AAAA, rdata=AAAA("::1"), ttl=60))
         return answer, _LATE_S if how == "late" else 0.0
+
+    def _how(self, name: str) -> Any:
+        """The kind of a name."""
+        if "." not in name:
+            return "domain"
+        host = self._world.hosts.get(name)
+        return host.get("name", "live") if host is not None else "live" if name == LOGIN_HOST else "unknown"
+
+    def _add_chain(self, answer: DNSRecord, question: DNSRecord, name: str, how: str) -> None:
+        """Other names for a name, up to its address or back to itself."""
+        links = [name, *(f"alias{n}.{name}" for n in range(_N_ALIASES))]
+        for link, following in zip(links, [*links[1:], name] if how == "loop" else links[1:], strict=how == "loop"):
+            answer.add_answer(RR(link, QTYPE.CNAME, rdata=CNAME(following), ttl=60))
+        if how != "loop" and question.q.qtype == QTYPE.A:
+            address = "127.0.0.1" if how == "chain_inside" else self._world.address_of[name]
+            answer.add_answer(RR(links[-1], QTYPE.A, rdata=A(address), ttl=60))
+
+
+def _name_of(question: DNSRecord) -> str:
+    return str(question.q.qname).rstrip(".").lower()
 
 
 class _Web:
@@ -239,9 +285,12 @@ class _Web:
             if str(writes.get_extra_info("sockname")[0]).startswith("127."):
                 self._world.n_inside += 1
             while head := await reads.readuntil(b"\r\n\r\n"):
-                answer = await self._answer(*_request(head))
+                host, path = _request(head)
+                answer = await self._answer(host, path)
                 if answer is None:
                     break
+                if path != "/robots.txt" and self._world.hosts.get(host, {}).get("web") in ("drip", "drip_head"):
+                    await _drip(answer, writes)
                 writes.write(answer)
                 await writes.drain()
         except (asyncio.IncompleteReadError, ConnectionError, OSError):
@@ -269,9 +318,30 @@ class _Web:
             return instead
         if path == "/robots.txt" or host not in world.hosts:
             return _message(404, b"")
+        if known.get("web") == "bomb":
+            return _message(200, _bomb(), "Content-Encoding: gzip\r\n")
+        if known.get("web") == "drip":
+            return _message(200, b"", "X-Body: one byte after the other\r\n").replace(b"h: 0\r", b"h: 900000\r")
+        if known.get("web") == "drip_head":
+            return b"HTTP/1.1 200 X\r\nX-Head: "
         world.n_pages += 1
         world.served_at.setdefault(f"{host}{path}", time.monotonic())
         return _message(200, page_of(host, path))
+
+
+async def _drip(head: bytes, writes: asyncio.StreamWriter) -> None:
+    """An answer without an end, one byte after the other."""
+    writes.write(head)
+    while True:
+        writes.write(b"x")
+        await writes.drain()
+        await asyncio.sleep(_DRIP_S)
+
+
+@cache
+def _bomb() -> bytes:
+    """A few bytes that are very many when they are unpacked."""
+    return gzip.compress(bytes(_BOMB_BYTES), 9)
 
 
 def _instead(host: str, path: str, now: set[str]) -> bytes | None:
@@ -355,6 +425,10 @@ async def _keep(world: World, folder: Path, ready: threading.Event, ended: threa
     names.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     names.bind((RESOLVER, 53))
     await loop.create_datagram_endpoint(lambda: _Names(world), sock=names)
+    many = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    many.setsockopt(socket.SOL_IP, _IP_FREEBIND, 1)
+    many.bind((RESOLVER, 53))
+    await asyncio.start_server(_Names(world).serve, sock=many)
     await asyncio.start_server(_Web(world).serve, "0.0.0.0", 80, backlog=1024)
     if world.has_tls:
         await asyncio.start_server(_Web(world).serve, "0.0.0.0", 443, backlog=1024, ssl=_tls(world, folder))

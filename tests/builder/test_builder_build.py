@@ -391,7 +391,7 @@ def test_check_follows_every_reference(ds: Path, table: str, told: str) -> None:
         sources={},
         documents=lambda folder, files: {"README.md": b""},
     )
-    assert told in str(check_folder(ds).faults.told()[0])
+    assert told in str(check_folder(ds).faults.to_print()[0])
 
 
 def test_a_folder_that_is_no_dataset_is_refused_before_anything_is_fetched(web: Path, tmp_path: Path) -> None:

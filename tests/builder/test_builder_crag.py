@@ -127,7 +127,7 @@ def test_faults_are_told_all_at_once_with_their_lines(tmp_path: Path) -> None:
     assert sorted(lines) == [2, 3, 4, 5, 6, 7, 8]
     assert "not JSON" in lines[2]
     assert "alternative_answers" in lines[3]
-    assert "Expected `str`" in lines[4]
+    assert "not a text" in lines[4]
     assert "is used before" in lines[5]
     assert "texts" in lines[6]
     assert "split" in lines[7]

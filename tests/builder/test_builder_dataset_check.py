@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.dataset.check_dataset import CheckReport, check_folder, chi_square_p
-from builder.dataset.check_files import EXAMPLES, Findings
+from builder.dataset.findings import EXAMPLES, Findings
 from builder.dataset.label_tests import _upper_tail
 from edu_rag.__main__ import root
 from edu_rag.errors import DataError, FaultsError
@@ -29,7 +29,7 @@ Rows = list[dict[str, Any]]
 
 
 def told(report: CheckReport) -> str:
-    return "\n".join(map(str, report.faults.told()))
+    return "\n".join(map(str, report.faults.to_print()))
 
 
 def test_a_sound_dataset_has_its_tables_counted_and_no_finding(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_thousand_faults_of_a_kind_are_a_few_lines_with_their_number() -> None
     found = Findings()
     for number in range(1_000):
         found.add("odd row", f"row {number}", "is odd")
-    lines = [str(error) for error in found.told()]
+    lines = [str(error) for error in found.to_print()]
     assert len(lines) == EXAMPLES + 1
     assert lines[-1].endswith(f"{1_000 - EXAMPLES} more of this kind: odd row")
 
@@ -133,12 +133,12 @@ def test_a_table_that_cannot_be_trusted_is_told_once_and_breaks_nothing_else(tmp
     ds = write(tmp_path / "ds")
     gold = ds / "gold" / "val-00000-of-00001.parquet"
     gold.write_bytes(b"no parquet")
-    assert [error.what for error in check_folder(ds).faults.told()] == ["its bytes differ from the manifest's hash"]
+    assert [error.what for error in check_folder(ds).faults.to_print()] == ["its bytes differ from the manifest's hash"]
     list_file(ds, "gold/val-00000-of-00001.parquet", 2)
-    (error,) = check_folder(ds).faults.told()
+    (error,) = check_folder(ds).faults.to_print()
     assert "cannot be read as Parquet" in str(error)
     gold.unlink()
-    assert [error.what for error in check_folder(ds).faults.told()] == ["is listed in the manifest but missing"]
+    assert [error.what for error in check_folder(ds).faults.to_print()] == ["is listed in the manifest but missing"]
 
 
 def test_columns_of_another_version_are_named(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_columns_of_another_version_are_named(tmp_path: Path) -> None:
     path = ds / "pages" / "val-00000-of-00001.parquet"
     pq.write_table(pq.read_table(path).drop(["author"]).append_column("odd", pa.array(["x", "y"])), path)
     list_file(ds, "pages/val-00000-of-00001.parquet", 2)
-    assert "lacks author; has besides odd" in told(check_folder(ds))
+    assert "lacks author; also has odd" in told(check_folder(ds))
 
 
 def test_data_that_lies_unlisted_in_the_folder_is_a_fault(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_data_that_lies_unlisted_in_the_folder_is_a_fault(tmp_path: Path) -> Non
     (ds / "notes.txt").write_text("mine")
     report = check_folder(ds)
     assert "hidden-00000-of-00001.parquet: is in the folder but not in the manifest" in told(report)
-    assert "notes.txt" in str(report.warnings.told()[0])
+    assert "notes.txt" in str(report.warnings.to_print()[0])
 
 
 def test_the_gold_of_a_hidden_split_must_not_be_there_nor_what_tells_it(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_question_in_two_splits_is_a_warning_that_fails_only_when_strict(tmp_p
     ds = write(tmp_path / "ds", made)
     report = check_folder(ds)
     assert told(report) == ""
-    assert "q1 of 'val' repeats t2 of 'test'" in str(report.warnings.told()[0])
+    assert "q1 of 'val' repeats t2 of 'test'" in str(report.warnings.to_print()[0])
     assert CliRunner().invoke(root, ["dataset", "check", str(ds)]).exit_code == 0
     strict = CliRunner().invoke(root, ["dataset", "check", str(ds), "--strict"])
     assert isinstance(strict.exception, FaultsError)
@@ -204,10 +204,10 @@ def test_short_pages_and_mail_addresses_are_warnings(tmp_path: Path) -> None:
     made = tables()
     made["pages"]["val"][0] = page(LAVA, "Lava flows down the volcano.\nWrite to ann.lee@school.example today.")
     ds = write(tmp_path / "ds", made, sources={"page_flags": {"pii_masked": 3}})
-    warned = "\n".join(map(str, check_folder(ds).warnings.told()))
+    warned = "\n".join(map(str, check_folder(ds).warnings.to_print()))
     assert "has only 67 bytes of text" in warned
     assert "holds a mail address at 38" in warned
-    unmasked = check_folder(write(tmp_path / "b", made, sources={})).warnings.told()
+    unmasked = check_folder(write(tmp_path / "b", made, sources={})).warnings.to_print()
     assert "mail address" not in "\n".join(map(str, unmasked))
 
 
@@ -281,7 +281,7 @@ def test_what_a_search_found_is_a_fault_only_where_it_tells_more_than_the_web_co
         ]
     }
     report = check_folder(write(tmp_path / "ds", made))
-    warned = "\n".join(map(str, report.warnings.told()))
+    warned = "\n".join(map(str, report.warnings.to_print()))
     assert ("commonest gold by number of hits" in told(report)) is bool(is_fault)
     assert ("commonest gold by number of hits" in warned) is (is_fault is False)
 
@@ -299,7 +299,7 @@ def test_what_the_author_of_a_question_gives_away_is_a_warning(tmp_path: Path) -
         for q in made["questions"]["val"]
     ]
     report = check_folder(write(tmp_path / "ds", made))
-    warned = "\n".join(map(str, report.warnings.told()))
+    warned = "\n".join(map(str, report.warnings.to_print()))
     assert told(report) == ""
     assert "the longest choice: 400 of 400 right" in warned
 
@@ -308,7 +308,7 @@ def test_uneven_labels_are_a_warning_with_their_numbers(tmp_path: Path) -> None:
     key = random.Random(3)
     made = _many(lambda _: key.choice("aaaabcd"))
     counts = Counter(item.answer for item in made["gold"]["val"])
-    warned = "\n".join(map(str, check_folder(write(tmp_path / "ds", made)).warnings.told()))
+    warned = "\n".join(map(str, check_folder(write(tmp_path / "ds", made)).warnings.to_print()))
     assert f"multiple_choice with 4 choices, n = 400: a {counts['a']} (" in warned
 
 

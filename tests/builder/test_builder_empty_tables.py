@@ -87,7 +87,7 @@ def test_rows_cannot_be_hidden_in_a_table_that_is_listed_as_empty(tmp_path: Path
     write_manifest(folder, replace(manifest, files=files))
     with pytest.raises(DataError, match=r"leaks/val.*its rows have the hash"):
         Dataset(folder)
-    assert any("its rows have the hash" in str(error) for error in check_folder(folder).faults.told())
+    assert any("its rows have the hash" in str(error) for error in check_folder(folder).faults.to_print())
 
 
 def test_a_hidden_splits_empty_tables_are_not_published_either(tmp_path: Path) -> None:

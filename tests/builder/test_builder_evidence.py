@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builder.evidence import label_evidence
 from builder.evidence.spans import MAX_PER_QUESTION
-from builder.evidence.telling_words import words_of
+from builder.evidence.telling_words import may_hold_words, words_of
 from builder.extract.sentence_splitter import split_sentences
 from edu_rag.gold import Gold
 from edu_rag.records import Kind, Question, WebPage, page_id_of
@@ -94,3 +96,13 @@ def test_the_best_spans_are_kept_and_sorted_by_page_and_position() -> None:
 
 def test_a_question_without_pages_has_no_evidence() -> None:
     assert found(ASKED, "oxygen") == []
+
+
+_ODD_TEXT = st.text(st.sampled_from("aAbıİßſﬁK'’_-. \n\x85é"), max_size=30)
+
+
+@given(_ODD_TEXT, _ODD_TEXT)
+def test_the_quick_look_at_a_text_misses_no_words_that_cutting_it_would_find(text: str, needle: str) -> None:
+    words = words_of(needle)
+    if words and f" {' '.join(words)} " in f" {' '.join(words_of(text))} ":
+        assert may_hold_words(text, words)

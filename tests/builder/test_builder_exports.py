@@ -174,6 +174,17 @@ def test_a_split_without_what_a_format_needs_leaves_nothing_behind(tmp_path: Pat
         assert not list(tmp_path.glob(".*"))
 
 
+def test_a_dataset_without_pages_names_the_formats_that_need_none(tmp_path: Path) -> None:
+    made = tables()
+    for config in ("pages", "hits", "evidence"):
+        made[config]["val"] = []
+    error = invoked(write(tmp_path / "ds", made), "trec", tmp_path / "out").exception
+    assert str(error).endswith(
+        "split 'val' has no pages, and these formats are for retrieval: build the dataset with an engine, or export it "
+        "to inspect or lm-eval"
+    )
+
+
 def test_a_question_id_with_a_blank_is_refused_where_a_blank_ends_a_column(tmp_path: Path) -> None:
     made = tables()
     made["questions"]["val"].append(ask("q 9", "What flows?", "lava", "ice"))

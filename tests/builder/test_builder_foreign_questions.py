@@ -232,6 +232,8 @@ def test_rows_that_need_a_picture_or_have_no_answer_are_left_out_and_counted(
         ({"question": "What melts?", "opa": "fire", "opb": "ice", "opc": "air", "opd": "", "cop": "b"}, "ice"),
         ({"question": "What melts?", "A": "fire", "B": "ice", "C": "air", "answer": "B"}, "ice"),
         ({"question": "What melts?", "option1": "fire", "option2": "ice", "label": 2}, "ice"),
+        ({"question": "What melts?", "Answer A": "fire", "Answer B": "ice", "correct": "Answer B"}, "ice"),
+        ({"question": "What melts?", "choice_text_1": "fire", "choice_text_2": "ice", "label": "choice_text_2"}, "ice"),
         ({"question": "What melts?", "options": ["fire", "ice"], "answer": "Ice."}, "ice"),
         ({"question": "What melts?", "options": ["fire", "ice"], "answer": ["B"]}, "ice"),
         ({"question": "What melts?", "options": ["fire", "ice"], "answer": "(b) ice"}, "ice"),
@@ -307,6 +309,9 @@ def test_a_map_names_columns_of_any_table(tmp_path: Path) -> None:
     assert list(answers(found).values()) == ["ice"]
     assert (found.questions[0].lesson, found.questions[0].text) == ("Heat", "x2 What melts?")
     assert extras(found) == [{"no": "fire"}]
+    row = {"stem": "What melts?", "w": "fire", "x": "", "y": "ice", "key": "Y"}
+    found = read(cells(tmp_path / "names.csv", [row]), "choices=w,x,y", "answer=key")
+    assert list(answers(found).values()) == ["ice"], "an answer may name the column of its choice"
     found = read(path, "question=Stem", "wrong=no", "answer=right")
     assert (list(answers(found).values()), set(found.questions[0].choices.values())) == (["ice"], {"ice", "fire"})
 

@@ -63,6 +63,9 @@ def gateway(down: Down, pages_before: int = 0) -> Iterator[Gateway]:
     class Handler(BaseHTTPRequestHandler):
         def _send(self) -> None:
             status, body = proxy.answer(self.command, self.path)
+            if not status:
+                self.close_connection = True
+                return
             self.send_response(status)
             self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(body)))
@@ -109,6 +112,15 @@ def by_status(host: str, path: str) -> Answer:
 def test_a_proxy_that_answers_for_hosts_it_cannot_reach_is_an_outage(pages_before: int) -> None:
     urls = urls_of(40)
     with gateway(by_status, pages_before) as proxy:
+        got = crawled(proxy, urls)
+    assert Counter(one.outcome for one in got.values()) == {"kept": len(urls)}
+    assert proxy.has_come_back
+
+
+@pytest.mark.parametrize("pages_before", [0, 30])
+def test_a_proxy_that_stops_in_the_middle_of_a_crawl_and_comes_back_loses_nothing(pages_before: int) -> None:
+    urls = urls_of(30)
+    with gateway(lambda *_: (0, b""), pages_before) as proxy:
         got = crawled(proxy, urls)
     assert Counter(one.outcome for one in got.values()) == {"kept": len(urls)}
     assert proxy.has_come_back

@@ -18,6 +18,8 @@ from builder.store.reader import StoreReader
 
 pytestmark = [pytest.mark.process, pytest.mark.sandbox, pytest.mark.slow]
 ODD = {"unknown": "dns", "fails": "dns", "silent": "dns", "inside": "refused_address", "late": "kept"}
+ODD |= {"truncated": "kept", "chain": "kept", "loop": "dns", "chain_inside": "refused_address"}
+ODD_PAGES = {"drip": "timeout", "drip_head": "timeout", "bomb": "too_large"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,13 +52,14 @@ def crawled(
     return happened, rows
 
 
-def test_every_kind_of_name_gets_its_own_fate_and_the_inside_is_never_reached(tmp_path: Path) -> None:
+def test_every_kind_of_name_and_answer_gets_its_own_fate_and_the_inside_is_never_reached(tmp_path: Path) -> None:
     odd = {f"www.{kind}{i}.com": {"name": kind} for kind in ODD for i in range(2)}
+    odd |= {f"www.{kind}.com": {"web": kind} for kind in ODD_PAGES}
     dead = {"www.dead.com": {"web": "dead"}}
     happened, rows = crawled(tmp_path, live_hosts(12) | odd | dead, [], name_timeout_s=8.0)
     assert happened["runs"][0]["code"] == 0
     fates = {(re.sub(r"^www\.|\d*\.com", "", url.split("/")[2]), row.outcome) for url, row in rows.items()}
-    assert fates == {("site", "kept"), ("dead", "connection"), *ODD.items()}
+    assert fates == {("site", "kept"), ("dead", "connection"), *ODD.items(), *ODD_PAGES.items()}
     assert happened["n_inside"] == 0
     assert {row.attempts for row in rows.values() if row.outcome == "kept"} == {1}
     assert "the network is" not in happened["runs"][0]["err"]

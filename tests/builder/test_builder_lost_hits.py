@@ -191,7 +191,7 @@ def test_a_build_that_lost_its_pages_writes_nothing_unless_allowed_and_then_card
     assert build_of(folder, allow_partial=True) == Dataset(out).manifest
     assert "warning: " in capsys.readouterr().err
     assert "**Not complete.** This dataset lost 33.3%" in (out / "README.md").read_text(encoding="utf-8")
-    assert [str(error) for error in check_folder(out).faults.told()] == [
+    assert [str(error) for error in check_folder(out).faults.to_print()] == [
         f"{out}: lost 33.3% of its search results to the network or to busy servers, and 5.0% may be lost: of 3"
         " search results kept 1,"
         " lost 1 (connection 1), dropped for good 1: run the same `edu-rag build` again where the"
@@ -217,7 +217,7 @@ def test_check_says_that_an_earlier_build_did_not_count_busy_servers(is_earlier:
     rows["hits"]["val"] = [*before, busy, *others]
     counts = {"hits_by_outcome": {"kept": 5, "robots": 1, "http_error": 1}}
     sources = {"engine": "folder"} | counts | ({} if is_earlier else {"hits_lost_by_status": {"503": 1}})
-    (fault,) = (str(error) for error in check_folder(write(tmp_path / "ds", rows, sources=sources)).faults.told())
+    (fault,) = (str(error) for error in check_folder(write(tmp_path / "ds", rows, sources=sources)).faults.to_print())
     assert "lost 1 (http_error 503 1)" in fault
     assert ("an earlier edu-rag wrote this dataset and did not count pages of busy servers" in fault) == is_earlier
 
@@ -229,4 +229,4 @@ def test_check_counts_the_rows_and_not_what_the_manifest_says(tmp_path: Path) ->
     moved = [hit("q1", len(before) + place, item.url, outcome="timeout") for place, item in enumerate(lost, 1)]
     rows["hits"]["val"] = [*before, *moved, *(item for item in rows["hits"]["val"] if item.question_id != "q1")]
     folder = write(tmp_path / "ds", rows, sources={"engine": "folder", "hits_by_outcome": {"kept": 9}})
-    assert any("to the network" in str(error) for error in check_folder(folder).faults.told())
+    assert any("to the network" in str(error) for error in check_folder(folder).faults.to_print())

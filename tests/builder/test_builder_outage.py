@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import aiohttp
 import pytest
@@ -12,7 +13,7 @@ from builder.fetch import Fetched, fetch_all
 from builder.fetch.answer_sign import SENT_TO, is_common_fault, look_of, sign_of
 from builder.fetch.client import Crawl, Writer
 from builder.fetch.guarded_resolver import GuardedResolver
-from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
+from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, MAX_AGAIN, History, OutageWatch, Sighting, Verdict
 from builder.fetch.robots import Robots
 from builder.fetch.settings import FetchConfig
 from edu_rag.errors import OutageError
@@ -90,7 +91,7 @@ class Net:
                 probe=self.fetch,
                 recover=self.recover,
                 spawn=group.create_task,
-                landmarks=[(url, url) for url in landmarks],
+                landmarks=[(url.partition("/")[0], url) for url in landmarks],
                 widen=widen,
                 monotonic=lambda: self.time,
                 sleep=self.sleep,
@@ -111,6 +112,7 @@ def crawled(
 
 
 URLS = [f"h{i}.com/page" for i in range(200)]
+KNOWN = "known.com/page"
 PAGES = {url: f"page of {url}" for url in URLS}
 
 
@@ -206,6 +208,78 @@ def test_no_page_of_a_portal_is_kept_although_one_host_alone_is_sent_to_it(
     net = Net(sign)
     asyncio.run(net.crawl(urls, 600, ()))
     assert net.kept == {url: PAGES[url] for url in urls}
+
+
+class Ordered:
+    """A watch whose crawl reports what a test says, in the order of the test. Its probes wait for `is_back`."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self.time, self.is_back, self._group = 0.0, asyncio.Event(), group
+        self.watch = OutageWatch(
+            give_up_after_s=600,
+            room=20,
+            probe=self._probe,
+            recover=lambda *_: None,
+            spawn=group.create_task,
+            landmarks=[("known.com", KNOWN)],
+            widen=lambda _: None,
+            monotonic=lambda: self.time,
+            sleep=lambda _: asyncio.sleep(0),
+        )
+
+    async def _probe(self, url: str) -> Sighting:
+        await self.is_back.wait()
+        return Sighting(url=url, host=url.partition("/")[0], started=9, ended=9, sign=f"page of {url}", is_page=True)
+
+    async def judged(self, host: str, sign: str, times: tuple[float, float], **more: Any) -> asyncio.Task[Verdict]:
+        """The verdict on a result, which may come later."""
+        self.watch.begin()
+        self.time = times[1]
+        seen = Sighting(url=f"{host}/", host=host, started=times[0], ended=times[1], sign=sign, **more)
+        task = self._group.create_task(self.watch.verdict(seen, []))
+        await asyncio.sleep(0)
+        return task
+
+
+SENT_AWAY = f"{SENT_TO}login.net"
+
+
+def test_a_page_on_its_way_that_a_portal_sends_elsewhere_during_a_pause_is_fetched_once_more() -> None:
+    async def ordered() -> Verdict:
+        async with asyncio.TaskGroup() as group:
+            crawl = Ordered(group)
+            for number in range(MANY_HOSTS + 1):
+                await crawl.judged(f"h{number}.com", "", (0.0, number / 8))
+            assert crawl.watch.is_paused
+            away = await crawl.judged("late.com", SENT_AWAY, (0.5, 4.0), is_page=True, sent_away_at=3.9)
+            crawl.is_back.set()
+            return await away
+
+    assert asyncio.run(ordered()) == "once_more"
+
+
+@pytest.mark.parametrize(
+    ("sent_away_at", "verdict"),
+    [(10.2, "genuine"), (13.3, "once_more")],
+)
+def test_a_redirect_that_is_seen_late_is_not_vouched_for_by_pages_that_came_meanwhile(
+    sent_away_at: float, verdict: Verdict
+) -> None:
+    async def ordered() -> Verdict:
+        async with asyncio.TaskGroup() as group:
+            crawl = Ordered(group)
+            pages = [await crawl.judged("before.com", "a page", (9.9, 10.0), is_page=True)]
+            ended = sent_away_at + 0.1
+            away = await crawl.judged("h.com", SENT_AWAY, (10.1, ended), is_page=True, sent_away_at=sent_away_at)
+            # While the redirect waits to be read, a page comes that began after it was sent.
+            pages += [await crawl.judged("during.com", "page d", (sent_away_at - 0.05, sent_away_at), is_page=True)]
+            pages += [await crawl.judged("after.com", "page a", (ended, ended + 0.1), is_page=True)]
+            found = await away
+            for page in pages:
+                page.cancel()
+            return found
+
+    assert asyncio.run(ordered()) == verdict
 
 
 @pytest.mark.parametrize("landmarks", [[], ["h199.com/page"]])
@@ -369,6 +443,31 @@ def test_pages_that_are_alike_on_many_hosts_are_no_portal_for_the_rest_of_a_craw
 def test_a_network_that_comes_and_goes_keeps_no_crawl_for_ever() -> None:
     net = crawled(lambda url, now: "" if url in URLS[50:90] or int(now / 20) % 2 else PAGES[url], URLS)
     assert [url for url in URLS if not net.kept[url]] == URLS[50:90]
+
+
+class PoorLine(Net):
+    """A line that takes 30 requests, then none before the crawl has slept; at first only a known page comes through."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        super().__init__(self._next)
+        self._answers, self.left = answers, 30
+
+    def _next(self, url: str, _: float) -> str:
+        self.left -= 1
+        is_through = self.left > 0 if url == KNOWN else 0 < self.left < 22
+        return self._answers[url] if is_through else ""
+
+    async def sleep(self, seconds: float) -> None:
+        self.left = 30
+        await super().sleep(seconds)
+
+
+def test_answers_that_are_no_pages_show_that_a_poor_line_works() -> None:
+    gone = {url: f"status 404 nothing at {url}" for url in URLS}
+    net = PoorLine(gone | {KNOWN: KNOWN})
+    asyncio.run(net.crawl(URLS, 600, [KNOWN]))
+    assert net.kept == gone
+    assert len(net.slept) > MAX_AGAIN
 
 
 def test_without_a_network_no_result_is_handed_over_and_the_error_says_how_to_go_on() -> None:

@@ -141,13 +141,13 @@ def test_free_text_questions_have_texts_and_no_choices(tmp_path: Path) -> None:
         (flat(split=None), "FILE:1: split: is not known: give --split"),
         (flat(answer=["a", "b"]), "FILE:1: answer: a list of texts suits free text only"),
         (flat(type="free text"), "FILE:1: choices: a free_text question has no choices"),
-        (flat(answer=2), "FILE:1: answer: Expected"),
-        ({**flat(anser="a"), "answer": None}, "FILE:1: answer: Expected"),
+        (flat(answer=2), "FILE:1: answer: is "),
+        ({**flat(anser="a"), "answer": None}, "FILE:1: answer: is "),
         (
             {**{k: v for k, v in flat().items() if k != "answer"}, "anser": "a"},
             "FILE:1: answer: missing field: did you",
         ),
-        ([1], "FILE:1: expected an object"),
+        ([1], "FILE:1: is a list, not an object"),
     ],
 )
 def test_a_broken_question_is_refused_with_file_line_and_field(tmp_path: Path, row: Any, said: str) -> None:

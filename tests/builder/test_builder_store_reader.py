@@ -23,11 +23,11 @@ from builder.fetch import Fetched
 from builder.search_results import SearchResult
 from builder.store.batches import Fold
 from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader, is_due, row_after
-from builder.store.index import bring_up_to_date
+from builder.store.index import upgrade_tables
 from builder.store.lock import forget_store
+from builder.store.open_for_writing import Repair
 from builder.store.reader import CHUNK_ROWS
 from builder.store.rebuild import rebuild_index
-from builder.store.repair import Repair
 from builder.store.warc import Record, WarcFile, scan
 from edu_rag.errors import DataError
 
@@ -345,7 +345,7 @@ def test_an_update_that_was_killed_before_the_rows_were_in_the_warc_file_loses_n
 ) -> None:
     to_version_2(folder)
     with sqlite3.connect(folder / INDEX_FILE) as index:
-        bring_up_to_date(index, folder / INDEX_FILE)
+        upgrade_tables(index, folder / INDEX_FILE)
     index.close()
     before = tree(folder)
     with pytest.raises(DataError, match=r"holds 47 rows that .* does not hold yet: .*--resume, which writes them"):

@@ -48,17 +48,17 @@ def test_any_function_may_answer_in_its_own_form(said: Any, wanted: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "message"),
     [
         ({"answr": "b"}, "unknown key 'answr': did you mean 'answer'?"),
         ({"answer": "b", "zzz": 1}, "unknown key 'zzz': known are answer, response"),
         ({"confidence": 1}, "no key 'answer': return {'answer': 'b'}"),
     ],
 )
-def test_a_dict_with_other_keys_is_an_error_that_names_them(said: Any, told: str) -> None:
+def test_a_dict_with_other_keys_is_an_error_that_names_them(said: Any, message: str) -> None:
     with pytest.raises(TypeError) as error:
         any_callable(lambda question: said)(QUESTION)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert str(error.value).startswith("test_edu_rag_adapters.py:")
 
 
@@ -141,7 +141,7 @@ LABEL = "return the label, such as"
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         (
             TWO_RETURNS,
@@ -157,8 +157,8 @@ LABEL = "return the label, such as"
         (WRAPPED, "mine.py:3: returned 1 (int)"),
     ],
 )
-def test_an_answer_that_cannot_be_names_the_line_to_change(code: str, told: str) -> None:
-    assert told in served(code)
+def test_an_answer_that_cannot_be_names_the_line_to_change(code: str, message: str) -> None:
+    assert message in served(code)
 
 
 def test_a_serve_that_is_not_given_a_function_names_its_own_line() -> None:

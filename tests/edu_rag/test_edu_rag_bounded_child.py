@@ -21,8 +21,11 @@ from edu_rag import bounded_child
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and the fork are Linux's")
 
 WORK = """
-import os, signal, sys, time
+import ctypes, os, signal, sys, time
 from edu_rag.errors import DataError
+
+protect = ctypes.CDLL(None).mprotect
+protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 def endless():
     while True:
@@ -32,6 +35,15 @@ def swells():
     kept = []
     while True:
         kept.append(bytes(10_000_000))
+
+def grows(n_bytes):
+    return sum(map(len, [bytes(10_000_000) for _ in range(n_bytes // 10_000_000)]))
+
+def writes_to_reserved(address, n_bytes):
+    for at in range(0, n_bytes, 1 << 20):
+        if protect(address + at, 1 << 20, 3):
+            return at
+    return n_bytes
 
 def fails():
     raise DataError("a:1", "is bad", "fix it")
@@ -170,6 +182,31 @@ def test_what_is_prepared_is_outside_of_the_limits_and_is_there_for_the_work(say
         print(do(held.work, prepare=held.prepare, memory_bytes=200_000_000)[1].value, held.size)
         print(do(os.getpid, prepare=work.fails)[1].value)
     """) == ["400000000 0", "a:1: is bad: fix it"]
+
+
+def test_the_work_may_add_its_allowance_and_no_more_however_large_our_process_is(
+    say: Callable[..., list[str]],
+) -> None:
+    assert say("""
+        for n_bytes in (0, 600_000_000):
+            kept = b"x" * n_bytes
+            for more in (270_000_000, 310_000_000):
+                ended = do(work.grows, more, memory_bytes=300_000_000)[1]
+                print(n_bytes, ended.value, ended.status == bounded_child.NO_MEMORY)
+    """) == ["0 270000000 False", "0 None True", "600000000 270000000 False", "600000000 None True"]
+
+
+@pytest.mark.parametrize("start", ["fork"], indirect=True)
+def test_addresses_that_our_process_has_reserved_count_when_they_are_used(say: Callable[..., list[str]]) -> None:
+    said = say("""
+        import ctypes
+        reserve = ctypes.CDLL(None).mmap
+        reserve.restype = ctypes.c_void_p
+        reserve.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+        address = reserve(None, 1 << 30, 0, 0x22, -1, 0)  # private, of no file, neither to be read nor written
+        print(do(work.writes_to_reserved, address, 1 << 30, memory_bytes=50_000_000)[1].value)
+    """)
+    assert 0 < int(said[0]) <= 50_000_000
 
 
 def test_items_are_streamed_and_the_result_follows(say: Callable[..., list[str]]) -> None:

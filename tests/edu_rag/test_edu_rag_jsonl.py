@@ -70,14 +70,17 @@ GOOD = b'{"question_id": "q1", "answer": "a"}'
         (b"  \t ", "p.jsonl:2: line is blank"),
         (b'{"question_id": "q1", "answer": "a"', "p.jsonl:2: not JSON"),
         (b'{"question_id": "q1", "answer": "a"} x', "p.jsonl:2: not JSON: Extra data"),
-        (b'{"question_id": "q1", "answer": 1}', "p.jsonl:2: answer: Expected"),
+        (b'{"question_id": "q1", "answer": 1}', "p.jsonl:2: answer: is a whole number, not a text"),
         (b'{"question_id": "q1", "anser": "a"}', "p.jsonl:2: anser: unknown field: did you mean 'answer'?"),
         (b'{"answer": "a"}', "p.jsonl:2: question_id: missing field"),
         (b'{"question_id": "q1", "answer": "a", "passages": [["p", 4, 2]]}', "p.jsonl:2: passages: span 4..2"),
         (b'{"question_id": "q1", "answer": "a", "passages": [["p", 4]]}', "p.jsonl:2: passages: "),
-        (b'{"question_id": "q1", "answer": "a", "confidence": true}', "p.jsonl:2: confidence: Expected"),
-        (b"[1]", "p.jsonl:2: value: expected an object"),
-        (b"null", "p.jsonl:2: value: expected an object"),
+        (
+            b'{"question_id": "q1", "answer": "a", "confidence": true}',
+            "p.jsonl:2: confidence: is true or false, not a number",
+        ),
+        (b"[1]", "p.jsonl:2: value: is a list, not an object"),
+        (b"null", "p.jsonl:2: value: is empty, not an object"),
     ],
 )
 def test_a_faulty_line_is_refused_with_file_line_and_field(tmp_path: Path, line: bytes, said: str) -> None:

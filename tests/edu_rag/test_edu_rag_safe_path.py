@@ -73,6 +73,8 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "questions sample": (QUESTIONS, "--n", "2"),
     "questions stats": (QUESTIONS,),
     "judge audit": ("--human", str(ROOT / "no-such-file.jsonl")),
+    "judge claims": ("{data}/submissions/my-system", *SCORED, "--dry-run"),
+    "judge labels": (str(ROOT / "no-such-file.jsonl"),),
     "compare": ("{data}/submissions/my-system", "{data}/submissions/other-system", *SCORED, "--html", "{out}.html"),
     "power": ("--n", "100"),
     "explain": ("{data}/submissions/my-system", "MINI_0001", *SCORED, "--html", "{out}.html"),
@@ -102,15 +104,20 @@ MORE: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 """Other ways through the same commands that start other processes."""
 _LONG = ("demo", "dataset fetch", "replay by Ray")
+_SAME_PROCESSES = (
+    *("replay", "ask", "probe", "rerun", "pr", "verify", "score everything"),
+    *("import", "dataset audit", "dataset make", "questions stats"),
+)
+"""Commands that start their processes by the same code as `build`, `run`, `score` and `check`."""
 _READ_ONLY = (
     *("crawl status", "dataset card", "dataset diff", "dataset export", "dataset takedown", "dataset push"),
-    *("judge audit", "explain", "publish", "questions convert", "questions sample"),
+    *("judge audit", "judge claims", "judge labels", "explain", "publish", "questions convert", "questions sample"),
 )
-NIGHTLY = (*_LONG, *_READ_ONLY)
-"""Two start the processes of other commands and build all questions, Ray starts a cluster. The others start no process:
-by day, `dataset check`, `compare` and `power` represent them.
+NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
+"""Two start other commands and build all questions, Ray starts a cluster. The last start no process: by
+day, `dataset check`, `compare` and `power` represent them.
 """
-REFUSED = {"dataset make", "judge audit", "dataset takedown", "pr", "try", "verify"}
+REFUSED = {"dataset make", "judge audit", "judge labels", "dataset takedown", "pr", "try", "verify"}
 """Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed."""
 
 

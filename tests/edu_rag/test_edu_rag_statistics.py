@@ -24,7 +24,7 @@ def test_letters_become_the_points_of_crag() -> None:
 
 
 def test_unknown_letters_are_refused() -> None:
-    with pytest.raises(ValueError, match="letters besides"):
+    with pytest.raises(ValueError, match="letters other than"):
         s.points_of("cx")
 
 

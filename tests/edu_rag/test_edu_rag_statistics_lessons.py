@@ -236,7 +236,7 @@ def test_points_that_are_far_apart_are_refused_for_their_own_pair_alone() -> Non
 
 
 def test_refusals_say_what_is_wrong() -> None:
-    with pytest.raises(ValueError, match=r"^outcomes hold letters besides ciauf$"):
+    with pytest.raises(ValueError, match=r"^outcomes hold letters other than ciauf$"):
         s.strict_points_of("cx")
     with pytest.raises(ValueError, match=r"^3 and 2 outcomes cannot be paired$"):
         s.paired("ccc", "cc")

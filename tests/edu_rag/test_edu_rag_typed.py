@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -61,13 +62,46 @@ class Choices:
     ("values", "told"),
     [
         ({"size": "huge"}, "size: unknown value 'huge': known are small, large"),
-        ({"size": 3}, "size: Expected `str`, got `int`: known are small, large"),
-        ({"tones": ["high", "mid"]}, "tones: unknown value 'mid' - at `$[1]`: known are high, low"),
+        ({"size": 3}, "size: is a whole number, not a text: known are small, large"),
+        ({"tones": ["high", "mid"]}, "tones: item 2 has the unknown value 'mid': known are high, low"),
         ({"other": "z"}, "other: unknown value 'z': known are x"),
     ],
 )
 def test_a_value_of_no_enumeration_is_told_with_the_allowed_ones(values: dict[str, Any], told: str) -> None:
     assert [str(fault) for fault in faults_and_record(values, Choices)[0]] == [told]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixed:
+    text: Annotated[str, Meta(min_length=1, max_length=3)] = "a"
+    texts: tuple[str, ...] = ()
+    by_name: Mapping[str, str] = field(default_factory=dict)
+    either: str | tuple[str, ...] | None = None
+    number: Annotated[float, Meta(le=1)] = 0.5
+    whole: int = 0
+    is_on: bool = False
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"text": 3}, "text: is a whole number, not a text: write a text in quotes"),
+        ({"text": ""}, "text: is empty: fill it in"),
+        ({"text": "long"}, "text: has more than 3 characters: shorten it"),
+        ({"texts": "a"}, 'texts: is a text, not a list: write a list in brackets, such as ["one", "two"]'),
+        ({"texts": ["a", 2]}, "texts: item 2 is a whole number, not a text: write a text in quotes"),
+        ({"by_name": ["a"]}, "by_name: is a list, not a table of names and values: give each value its name"),
+        ({"by_name": {"a": 1}}, "by_name: a value in it is a whole number, not a text: write a text in quotes"),
+        ({"either": 1}, "either: is a whole number, not a text or a list: write a text in quotes"),
+        ({"number": 2}, "number: is above 1.0: give at most 1.0"),
+        ({"number": "1"}, "number: is a text, not a number: write a number without quotes"),
+        ({"whole": 1.5}, "whole: is a number, not a whole number: write a whole number without quotes"),
+        ({"is_on": "no"}, "is_on: is a text, not true or false: write true or false without quotes"),
+        ({"is_on": None}, "is_on: is empty, not true or false: write true or false without quotes"),
+    ],
+)
+def test_a_value_of_another_type_is_reported_in_plain_words(values: dict[str, Any], said: str) -> None:
+    assert [str(fault) for fault in faults_and_record(values, Mixed)[0]] == [said]
 
 
 def test_plain_values_and_records_are_each_others_inverse() -> None:

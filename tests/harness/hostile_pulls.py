@@ -340,7 +340,7 @@ HOSTILE = (
     Pull(
         "withdrawal of 11 kB",
         lambda head: withdraw(head, line=f'withdrawn = "{"x" * 11_000}"\n'),
-        ("withdrawn: Expected `str` of length",),
+        ("withdrawn: has more than 2,000 characters",),
     ),
     Pull("withdrawal with a blank line", lambda head: withdraw(head, line='\nwithdrawn = "x"\n'), _LAYOUT),
     Pull("withdrawal in three quotes", lambda head: withdraw(head, line='withdrawn = """x\ny"""\n'), _LAYOUT),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import resource
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from click.testing import CliRunner
 
@@ -18,7 +16,6 @@ from edu_rag.files.jsonl import read_records, to_line
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.commands.import_command import import_
-from harness.importing import import_predictions
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = Path(__file__).with_name("imports")
@@ -41,10 +38,7 @@ class ImportCall:
 def import_file(file: Path, dataset: Dataset, into: Path, *options: object, slug: str = "my-answers") -> ImportCall:
     """Import a file into a submission below `into`."""
     words = [file, "--dataset", dataset.folder, "--submission", slug, "--in", into, *options]
-    # The tests' process may have more memory than a command of its own: that must not count as the file's.
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    with patch.object(import_predictions, "MEMORY_BYTES", import_predictions.MEMORY_BYTES + own):
-        result = CliRunner().invoke(import_, list(map(str, words)))
+    result = CliRunner().invoke(import_, list(map(str, words)))
     error = result.exception
     if isinstance(error, EduRagError):
         return ImportCall(1, "", str(error), {})

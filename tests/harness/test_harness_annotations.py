@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from edu_rag.cli.asking.question_desk import QuestionDesk
 from edu_rag.cli.asking.question_form import MAX_ID, QuestionForm, checked_form, form_of_query
 from edu_rag.errors import ConfigError, DataError, RecordError
-from harness.asking.annotations import ANSWER_LABELS, AnnotationFile, ShownReply
+from edu_rag.files.annotated import ANSWER_LABELS, ShownReply, read_annotations
+from harness.asking.annotations import AnnotationFile
 
 SYSTEMS = ("bm25", "llm", "graph", "blind")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)
@@ -49,6 +50,7 @@ def test_a_judgement_is_one_line_with_the_paper_s_label(tmp_path: Path) -> None:
     assert (first["at"], first["label"], first["correctness"]) == ("2026-01-02T03:04:05Z", "Insufficient Context", 3)
     assert first["reply"]["answer"] == 'b\n"\u2028'  # type: ignore[index]
     assert second["correctness"] is None
+    assert [one.reply.answer for one in read_annotations(kept.path)] == ['b\n"\u2028', None]
 
 
 @pytest.mark.parametrize(("label", "number"), [("right", None), ("", 1), ("Correct Answer", 0), ("Correct Answer", 6)])

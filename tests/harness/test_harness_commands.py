@@ -128,12 +128,22 @@ def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
     double = write_lines([{"question_id": "q000", "answer": "a"}] * 2, "double.jsonl")
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "pipe")
+    table, run = tmp_path / "a.csv", tmp_path / "b.trec"
+    table.write_text("id,answer\nq001,b\n")
+    run.write_text("q001 Q0 p1 1 0.5 x\n")
+    foreign = write_lines([{"id": "q000", "answer": "a"}], "foreign.jsonl")
     for words, what in [
         (("score", double, "--dataset", tiny.folder), f"{double}:2: question_id: 'q000' is repeated"),
         (("score", double, "--dataset", tiny.folder), f"`edu-rag check {double} --dataset DIR` lists all"),
         (("score", tmp_path / "none.jsonl", "--dataset", tiny.folder), "no such file or folder"),
         (("check", tmp_path / "none"), "no such file or folder"),
         (("check", tmp_path / "pipe"), "is not a regular file: save the predictions to a file"),
+        (
+            ("score", run, "--dataset", tiny.folder),
+            f"is a retrieval run, which ranks pages: `edu-rag score --run {run}`",
+        ),
+        (("score", table, "--dataset", tiny.folder), "does not begin like JSON lines: `edu-rag import FILE"),
+        (("explain", foreign, "q000", "--dataset", tiny.folder), "has no question_id on its first line: `edu-rag"),
         (("compare", tmp_path / "none.json", oracle), "no such file or folder"),
         (("score", oracle, "--dataset", tmp_path / "empty"), "manifest.json"),
         (("score", oracle, "--dataset", tiny.folder, "--split", "val"), "choose --split from test"),
@@ -167,6 +177,18 @@ def test_check_shows_how_odd_answers_read_without_looking_at_gold(
     assert "and 0 more" not in output
     path = write_answers({f"q{i:03}": "a or b" for i in range(10)})
     assert call("check", path, "--dataset", tiny.folder).output.endswith("  … and 7 more\n")
+
+
+def test_check_shows_how_answers_read_next_to_faults_of_the_settings(
+    tiny: Dataset, write_system: Callable[..., Path]
+) -> None:
+    folder = write_system("", extra='contact = "someone@example.org"\n')
+    path = folder / "predictions" / "tiny-1.0.0" / "test.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"question_id": "q001", "answer": "b"}\n')
+    done = call("check", folder, "--dataset", tiny.folder)
+    assert isinstance(done.exception, EduRagError)
+    assert "1 of 40 questions: choice 1, no line 39" in done.output
 
 
 def test_check_says_which_dataset_the_predictions_are_for(tiny: Dataset, tmp_path: Path) -> None:

@@ -481,7 +481,7 @@ def test_a_probe_with_other_pages_has_no_cause(dataset: Dataset, write_lines: Wr
     found = explained(dataset, path, "q001")
     assert (found.cause, found.offered, found.rank_offered, found.has_own_pages) == (None, (), None, False)
     lines = list(explanation_lines(found))
-    assert "pages      not the dataset's, so no cause is told; in the dataset: evidence at 1 place(s)" in lines
+    assert "pages      not the dataset's, so no cause is given; in the dataset: evidence at 1 place(s)" in lines
     assert "probe      other-pages" in lines
     with pytest.raises(SubmissionError, match="answers to the probe other-pages"):
         find_losses(dataset, "test", Target(path, FACTS))

@@ -12,7 +12,7 @@ import pytest
 from builder.build import build
 from builder.config import read_config
 from edu_rag.files.dataset import Dataset
-from edu_rag.files.table_rows import TELLS_GOLD, schema
+from edu_rag.files.table_rows import REVEALS_GOLD, schema
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 from harness.exam import open_exam
@@ -48,7 +48,7 @@ def test_extra_is_a_part_of_the_gold_which_no_code_that_asks_systems_can_import(
     assert {json.loads(gold.extra or "")["explanation"] for gold in marked.records("gold", "test", Gold)} == {MARK}
     assert "extra" not in {field.name for field in dataclasses.fields(Question)}
     assert [config for config in ("questions", "hits", "pages", "gold") if "extra" in schema(config).names] == ["gold"]
-    assert "gold" in TELLS_GOLD  # so a hidden split's extra is not published either
+    assert "gold" in REVEALS_GOLD  # so a hidden split's extra is not published either
 
 
 def test_the_task_and_every_line_of_it_hold_nothing_of_extra(marked: Dataset) -> None:

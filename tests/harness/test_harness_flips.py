@@ -249,7 +249,7 @@ def test_predictions_beside_a_scorecard_are_used_and_others_refused(
     _, text = compare_paths((a / "scorecard.json", b), Choice(tiny, None, None), "edu-rag compare a b")
     assert len(BeautifulSoup(text, "html.parser").select("article.flip")) == 21
     (b / "predictions.jsonl").write_bytes((a / "predictions.jsonl").read_bytes())
-    with pytest.raises(SubmissionError, match="is not what the scorecard beside it was made from"):
+    with pytest.raises(SubmissionError, match="is not what the scorecard next to it was made from"):
         compare_paths((a, b), Choice(tiny, None, None), "edu-rag compare a b")
     (b / "predictions.jsonl").unlink()
     exam, card = open_exam(tiny, "test", None), read_scorecard(b / "scorecard.json")

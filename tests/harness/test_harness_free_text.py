@@ -116,7 +116,7 @@ def test_reasons_tell_gold_alias_and_quantity_apart() -> None:
     ],
 )
 def test_a_grade_holds_its_outcome_its_reason_and_who_gave_it(answer: str, outcome: str, reason: str) -> None:
-    assert grade_by_rules(["yes"], answer) == (outcome, reason, "rules")
+    assert grade_by_rules(["yes"], answer)[:3] == (outcome, reason, "rules")
 
 
 def test_an_answer_past_the_bound_is_unparseable_and_one_at_it_is_read() -> None:

@@ -321,6 +321,59 @@ def test_free_text_is_imported_as_it_is(build_dataset: Callable[..., Dataset], t
     assert "2 of 2 questions: text 2" in done.said
 
 
+def test_the_key_of_a_file_of_questions_is_not_imported_as_answers(
+    tiny: Dataset, gold: dict[str, str], tmp_path: Path, into: Path
+) -> None:
+    rows = [{"id": one, "question": f"Question number {int(one[1:])}?", "answer": key} for one, key in gold.items()]
+    file = written(tmp_path, "questions.json", json.dumps(rows))
+    (line,) = refused(file, tiny, into)
+    assert "all 40 answers are the gold, as in a file of questions" in line
+    assert line.endswith("--map answer=COLUMN, or add --all-correct if they are your system's")
+    assert len(import_file(file, tiny, into, "--all-correct").predictions) == 40
+    one_wrong = [rows[0] | {"answer": None}, *rows[1:]]
+    done = import_file(written(tmp_path, "a.json", json.dumps(one_wrong)), tiny, into, "--force")
+    assert (done.code, "are the gold" in done.said) == (0, False)
+
+
+def test_a_few_answers_that_are_all_right_are_imported_with_a_warning(
+    tiny: Dataset, gold: dict[str, str], tmp_path: Path, into: Path
+) -> None:
+    texts = {question.question_id: question.choices for question in tiny.questions("test")}
+    first = {one: texts[one][gold[one]].upper() for one in list(gold)[:5]}
+    done = import_file(written(tmp_path, "a.json", json.dumps(first)), tiny, into)
+    assert "WARNING: " in done.said
+    assert "all 5 answers are the gold" in done.said
+
+
+SHUFFLED = {"id": "q001", "prediction": "C"}  # osmosis, mitosis, meiosis: of the dataset, meiosis is a
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        SHUFFLED | {"A": "osmosis", "B": "mitosis", "C": "meiosis"},
+        SHUFFLED | {"option_a": "osmosis", "option_b": "mitosis", "option_c": "meiosis", "option_d": ""},
+        SHUFFLED | {"options": ["osmosis", "mitosis", "meiosis"]},
+        SHUFFLED | {"choices": '["osmosis", "mitosis", "meiosis"]'},
+    ],
+)
+def test_letters_of_choices_that_a_table_lists_in_another_order_become_our_labels(
+    tiny: Dataset, tmp_path: Path, into: Path, row: dict[str, object]
+) -> None:
+    file = written(tmp_path, "a.json", json.dumps([row]))
+    assert import_file(file, tiny, into).answers() == {"q001": "a"}
+    assert import_file(file, tiny, into, "--map", "choices=", "--force").answers() == {"q001": "C"}
+
+
+def test_columns_of_letters_that_hold_no_choices_are_not_read(tiny: Dataset, tmp_path: Path, into: Path) -> None:
+    scores = SHUFFLED | {"A": 0.1, "B": 0.2, "C": 0.7}
+    done = import_file(written(tmp_path, "a.json", json.dumps([scores])), tiny, into)
+    assert done.answers() == {"q001": "C"}
+    assert "not read: A, B, C" in done.said
+    (line,) = refused(written(tmp_path, "b.json", json.dumps([scores])), tiny, tmp_path / "b", "--map", "choices=A,B,C")
+    assert "are not those of question 'q001'" in line
+
+
 def test_options_without_an_effect_are_refused(tiny: Dataset, tmp_path: Path, into: Path) -> None:
     file = written(tmp_path, "a.csv", CSV)
     assert refused(file, tiny, into, "--pick", "letter")[0].startswith("--pick: has no effect on csv")

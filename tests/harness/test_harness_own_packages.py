@@ -175,6 +175,17 @@ def test_packages_without_a_wheel_are_named_with_their_lines(place: Place) -> No
     assert all("has no wheel for" in line for line in place.said)
 
 
+def test_a_run_whose_packages_cannot_be_had_leaves_no_file(
+    place: Place, tiny: Dataset, write_system: Callable[..., Path]
+) -> None:
+    folder = write_system("", extra='[environment]\nrequirements = "requirements.txt"\n')
+    (folder / "requirements.txt").write_text(f"nowhere==3.0 {HASH}\n")
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(EduRagError):
+        run_submission(open_submission(folder), tiny, "test", None, Manner(caps=None, fetch=place.copied))
+    assert sorted(path for path in folder.rglob("*") if path.is_file()) == [one for one in before if one.is_file()]
+
+
 def test_an_index_that_does_not_answer_is_told_from_a_missing_package(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -365,7 +365,8 @@ def test_probes_that_are_not_of_this_run_are_told_and_left_out(
     for change, why in (
         ({"dataset": "colours@1.0.0#00000000", "shown_sha256": "0"}, "made on colours@1.0.0#00000000"),
         ({"draws": ""}, "drawn by no rules, not probes-v1"),
-        ({"system_sha256": "0"}, "made by another version of the system"),
+        ({"answering_sha256": "0"}, "made by another version of the system"),
+        ({"system_sha256": "0", "answering_sha256": ""}, "made by another version of the system"),
         ({"settings_sha256": "0"}, "made by another version of the system"),
         ({"predictions_sha256": "0"}, "not what its run record says"),
     ):

@@ -265,7 +265,7 @@ FAULTS = [
     ({"n": 0, "n_same": 0}, "n_same: 0 of 0 is impossible"),
     ({"n_same": 41}, "n_same: 41 of 40 is impossible"),
     ({"own": True}, "n_same: an own run agrees with itself on every answer"),
-    ({"own": 1}, "own: Expected `bool`"),
+    ({"own": 1}, "own: is a whole number, not true or false"),
     ({"probes": [PROBE]}, "probes: a re-run vouches for no probes"),
     ({"own": True, "n_same": 40, "probes": [PROBE | {"predictions_sha256": "x"}]}, "probes: a hash is not a SHA-256"),
     ({"own": True, "n_same": 40, "probes": [PROBE | {"probe": "../x"}]}, "probes: '../x' is no name of a probe"),

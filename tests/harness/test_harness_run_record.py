@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,10 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from harness.check_submission import check_submission
 from harness.comparing.compare import Choice, sides_of
-from harness.running.fingerprint import file_marks, system_sha256
+from harness.running.fingerprint import answering_sha256, file_marks, system_sha256
 from harness.running.run import Manner, run_submission
 from harness.submission.folder import Limits, open_submission
-from harness.submission.run_record import is_measured, read_run_record, record_path
+from harness.submission.run_record import RunRecord, is_measured, read_run_record, record_path
 from harness.submission.target import find_target
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
@@ -39,7 +40,7 @@ def predictions(write_system: Callable[..., Path], tiny: Dataset) -> Path:
 
 def test_a_run_says_on_which_dataset_and_how_its_predictions_were_made(predictions: Path, tiny: Dataset) -> None:
     record = json.loads((predictions.parent / "test.run.json").read_text())
-    for name in ("system_sha256", "settings_sha256", "surroundings_sha256", "shown_sha256"):
+    for name in ("system_sha256", "answering_sha256", "settings_sha256", "surroundings_sha256", "shown_sha256"):
         assert len(record.pop(name)) == 64
     assert record.pop("predictions_sha256") == hashlib.sha256(predictions.read_bytes()).hexdigest()
     assert record.pop("wall_s") > 0
@@ -139,3 +140,50 @@ def test_a_link_of_a_submission_counts_by_where_it_leads_and_is_not_followed(tmp
     (folder / "no").unlink()
     (folder / "no").symlink_to("elsewhere")
     assert system_sha256(folder) != first
+
+
+SETTINGS = 'name = "x"\nteam = "y"\ncommand = ["python", "system.py"]\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "can_change"),
+    [
+        ("submission.toml", SETTINGS + 'description = "d"\nmodels = ["m"]\naccounts = ["a"]\n', False),
+        ("submission.toml", SETTINGS + "[limits]\ntime_s = 60\n# as it is by default\n", False),
+        ("overlap.txt", "q001\n", False),
+        ("runs/tiny-1.0.0/test.trec", "q001 Q0 p1 1 1 r\n", False),
+        ("submission.toml", SETTINGS.replace("system.py", "other.py"), True),
+        ("submission.toml", SETTINGS + "[limits]\ntime_s = 2\n", True),
+        ("submission.toml", SETTINGS + "[parts]\ntop_k = 2\n", True),
+        ("submission.toml", SETTINGS + '[environment]\nrequirements = "requirements.txt"\n', True),
+        ("submission.toml", SETTINGS + '[network]\nallow = ["api.example.org"]\n', True),
+        ("submission.toml", "not TOML", True),
+        ("system.py", "2", True),
+    ],
+)
+def test_only_what_can_change_an_answer_makes_predictions_outdated(
+    tmp_path: Path, name: str, text: str, can_change: bool
+) -> None:
+    (tmp_path / "submission.toml").write_text(SETTINGS)
+    (tmp_path / "system.py").write_text("1")
+    before, own_before = answering_sha256(tmp_path), system_sha256(tmp_path)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert (answering_sha256(tmp_path) != before) is can_change
+    assert system_sha256(tmp_path) != own_before, "what vouches for a system names all of its files"
+
+
+def test_a_record_of_an_older_version_belongs_to_the_same_files() -> None:
+    record = RunRecord(
+        dataset="tiny@1.0.0#0",
+        split="test",
+        sample=None,
+        system_sha256="1" * 64,
+        harness="x",
+        limits=LIMITS,
+        answering_sha256="2" * 64,
+    )
+    older = replace(record, answering_sha256="")
+    assert older.is_of("1" * 64, "2" * 64)
+    assert not older.is_of("0" * 64, "2" * 64)
+    assert record.is_of("0" * 64, "2" * 64)

@@ -355,7 +355,7 @@ def test_all_faults_of_a_scorecard_are_told_at_once(exam: Exam, gold: dict[str, 
     assert said == ["outcomes", "outcomes", "lessons", "lessons", "intervals", "attribution", "attribution"]
     assert all(fault.where == str(path) for fault in caught.value.faults)
     path.write_text("[]")
-    with pytest.raises(FaultsError, match="expected an object"):
+    with pytest.raises(FaultsError, match="not an object with fields"):
         read_scorecard(path)
 
 

@@ -156,7 +156,7 @@ def test_rates_by_kind_are_over_the_questions_whose_gold_is_there(page: Any, dat
         for kind in sorted(set(kinds.values())):
             n, total = sum(kinds[one] == kind for one in ids), sum(one == kind for one in kinds.values())
             assert shown[f"{word}, {kind.replace('_', ' ')}"] == [f"{n}", f"{total}", f"{n / total:.1%}"]
-    assert f"Of {lab.N_TEST} questions in hidden splits nothing is told." in words(page.get_element_by_id("labels"))
+    assert f"{lab.N_TEST} questions in hidden splits are not counted." in words(page.get_element_by_id("labels"))
 
 
 def test_the_others_of_many_hosts_are_counted_in_one_row(page: Any, dataset: Dataset) -> None:

@@ -200,7 +200,7 @@ def test_all_faults_of_the_ledger_are_told_at_once(tmp_path: Path) -> None:
     places = [str(fault).split(": ")[0].removeprefix(f"{path}:") for fault in caught.value.faults]
     assert places == ["2", "16", "10"] or places == ["3", "16", "10"]
     path.write_text(LEDGER.replace('"gold-of-two-questions"', '"old-pages"'), encoding="utf-8")
-    with pytest.raises(FaultsError, match="stands there twice"):
+    with pytest.raises(FaultsError, match="is repeated"):
         read_errata(path)
 
 

@@ -278,7 +278,7 @@ def test_the_front_of_the_page_is_told_by_its_sentence() -> None:
     systems = [timed(0.5, 2.0, 1), timed(0.3, 0.1, 2), timed(0.2, 1.0, 3, blind=True), system(4, -0.1)]
     plot = named(plots_from(systems))["time"]
     assert spoken(plot.stands_out) == (
-        "On the front stand, from the fastest to the best: System 2 (100 ms, 0.300) and System 1 (2 s, 0.500). "
+        "The front, from the fastest to the best: System 2 (100 ms, 0.300) and System 1 (2 s, 0.500). "
         "1 of 4 systems has no time on record."
     )
     assert [row[-1].text for row in plot.rows] == ["yes", "yes", "no"]

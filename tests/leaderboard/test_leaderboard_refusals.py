@@ -118,7 +118,7 @@ def test_one_table_with_two_sizes_is_refused(tmp_path: Path) -> None:
 def test_the_same_result_twice_is_refused(tmp_path: Path) -> None:
     made.write_card(tmp_path / "a", made.card_of("one"))
     made.write_card(tmp_path / "b", made.card_of("one"))
-    with pytest.raises(FaultsError, match="is a second result beside"):
+    with pytest.raises(FaultsError, match="is a second result, like"):
         collect(tmp_path)
 
 

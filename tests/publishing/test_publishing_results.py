@@ -18,7 +18,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.scorecard.card import Passage, Slice
 from publishing.result_entries import rules_of
-from publishing.result_rows import TELLS_GOLD, ids_sha256, prediction_schema, scorecard_schema
+from publishing.result_rows import REVEALS_GOLD, ids_sha256, prediction_schema, scorecard_schema
 from publishing.results_tables import PublishRequest, WrittenResults, write_results, written
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,7 +153,7 @@ def test_of_a_hidden_split_nothing_goes_out_that_tells_a_single_answer(results: 
     names = list(told.files)
     assert "predictions/test-00000-of-00001.parquet" not in names
     (row,) = rows(tmp_path / "out", "scorecards", "test")
-    assert [row[name] for name in TELLS_GOLD] == [None] * len(TELLS_GOLD)
+    assert [row[name] for name in REVEALS_GOLD] == [None] * len(REVEALS_GOLD)
     assert (row["score"], row["correct"], row["n_predictions"]) == (0.125, 3, 0)
     assert not [row for row in rows(tmp_path / "out", "predictions") if row["answer"] not in ("a", None)]
     assert "Of hidden splits (test)" in (tmp_path / "out" / "README.md").read_text()
@@ -334,6 +334,9 @@ def test_an_empty_folder_and_a_missing_one_are_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"holds no scorecard\.json"):
         made(tmp_path / "empty", tmp_path / "out")
+    (tmp_path / "empty" / "retrieval.json").write_text("{}")
+    with pytest.raises(DataError, match="the tables of retrieval runs need one, too"):
+        made(tmp_path / "empty", tmp_path / "out3")
     with pytest.raises(ConfigError, match="is not a folder"):
         made(tmp_path / "nowhere", tmp_path / "out2")
 

@@ -245,7 +245,7 @@ def archived_pages(archive: WarcPages) -> Iterator[IndexedPage]:
 class FolderEngine:
     """SQLite FTS5 (porter, unicode61) ranked by its bm25(), title weighted double, ties by URL.
 
-    URLs have a table of their own: FTS5 would read all of a page's text to give one of its columns, for every match.
+    URLs have a separate table: FTS5 would read all of a page's text to give one of its columns, for every match.
     """
 
     name = NAME

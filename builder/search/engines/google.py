@@ -46,7 +46,7 @@ _BLOCKS = (
     (_NEEDS_SCRIPT, "the page that demands JavaScript"),
 )
 _RESULT_MARK = 'class="ezo2md"'
-"""A block of googlesearch-python's markup: a page with one is a result page, whatever words its snippets hold."""
+"""A block of googlesearch-python's markup: a page with one is a result page, with any words in its snippets."""
 _NO_RESULTS = ("did not match any documents", "no results found for", "your search did not match")
 _PATCHING = threading.Lock()
 

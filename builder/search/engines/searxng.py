@@ -26,7 +26,7 @@ class _Answer(Struct):
     unresponsive_engines: list[Any] = field(default_factory=list)
 
 
-def _told(backend: Any) -> str:
+def _reason(backend: Any) -> str:
     """`name: reason` of one entry of unresponsive_engines, which is a pair of texts."""
     parts = backend if isinstance(backend, list) else [backend]
     return ": ".join(str(part)[:60] for part in parts[:2])
@@ -34,13 +34,13 @@ def _told(backend: Any) -> str:
 
 def _why_empty(backends: list[Any]) -> PageRead:
     """The state of an empty response; it is not `none` if backends were down or refused, so nothing was searched."""
-    told = "; ".join(_told(backend) for backend in backends[:5])
-    low = told.lower()
+    reasons = "; ".join(_reason(backend) for backend in backends[:5])
+    low = reasons.lower()
     if any(mark in low for mark in _LIMITED):
-        return PageRead(state="rate_limited", reason=f"its backends are limited: {told}")
+        return PageRead(state="rate_limited", reason=f"its backends are limited: {reasons}")
     if any(mark in low for mark in _BLOCKED):
-        return PageRead(state="blocked", reason=f"its backends are blocked: {told}")
-    return PageRead(state="failed", reason=f"its backends do not answer: {told}")
+        return PageRead(state="blocked", reason=f"its backends are blocked: {reasons}")
+    return PageRead(state="failed", reason=f"its backends do not answer: {reasons}")
 
 
 def read_searxng(raw: RawResponse) -> PageRead:

@@ -109,11 +109,11 @@ class ZimSite:
 
     def source(self) -> dict[str, str]:
         """The file's identity: its own id, checksum and metadata."""
-        told = {"uuid": str(self._archive.uuid)}
+        identity = {"uuid": str(self._archive.uuid)}
         if self._archive.has_checksum:
-            told["checksum"] = str(self._archive.checksum)
+            identity["checksum"] = str(self._archive.checksum)
         known = set(self._archive.metadata_keys)
-        return told | {
+        return identity | {
             key.lower(): self._archive.get_metadata(key).decode("utf-8", "replace") for key in _METADATA if key in known
         }
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from edu_rag.cli.asking.page_search import LiveEngine, PageSearch
 from edu_rag.cli.asking.question_form import QuestionForm, checked_form
 from edu_rag.errors import ConfigError, DataError
+from edu_rag.files.annotated import ShownReply
 from edu_rag.look.texts import one_line
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
-from harness.asking.annotations import AnnotationFile, ShownReply
+from harness.asking.annotations import AnnotationFile
 from harness.asking.asked import AskedQuestion, SystemReply, ask_systems, asked_question
 from harness.asking.known_questions import KnownQuestions, typed_question
 from harness.running.warm_system import WarmSystem

@@ -16,8 +16,9 @@ import gradio as gr
 from edu_rag.cli.asking.question_desk import QuestionDesk
 from edu_rag.cli.asking.question_form import LIVE, QuestionForm, form_of_query
 from edu_rag.errors import ConfigError, EduRagError
+from edu_rag.files.annotated import ANSWER_LABELS, CORRECTNESS, ShownReply
 from edu_rag.look.texts import clip
-from harness.asking.annotations import ANSWER_LABELS, CORRECTNESS, ShownReply, shown_reply
+from harness.asking.annotations import shown_reply
 from harness.asking.asked import MAX_SYSTEMS
 from harness.asking.known_questions import MAX_TEXT
 from harness.asking.page_input import MAX_TOP

@@ -1,4 +1,7 @@
-"""Exported tasks, run by the real packages: their accuracy is that of `edu-rag score` on the imported logs."""
+"""Exported tasks, run by the real packages: their accuracy is that of `edu-rag score` on the imported logs.
+
+The models are a tiny transformer that both packages load themselves, and a server that answers in odd forms.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from science_dataset import write_science_dataset
 from scripted_model import scripted_model
+from tiny_model import write_tiny_model
 
 pytest.importorskip("inspect_ai", reason="NOT RUN here: these tests run in an environment with the packages")
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,6 +33,11 @@ def model() -> Iterator[tuple[str, list[str]]]:
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_science_dataset(tmp_path_factory.mktemp("data") / "dataset")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
 def run(*words: object, cwd: Path, **environment: str) -> str:
@@ -71,19 +80,29 @@ def score_of(log: Path, dataset: Path, cwd: Path, *options: str, split: str = "t
         *options,
         cwd=cwd,
     )
-    path = cwd / "subs" / "their-answers" / "predictions" / "science-1.0.0" / f"{split}.jsonl"
+    path = predictions_of(cwd, split)
     found: dict[str, Any] = json.loads(run("edu-rag", "score", path, *words, "--json", cwd=cwd))
     return found
 
 
-def inspect_eval(task: str, model: tuple[str, list[str]], cwd: Path, *options: str) -> Path:
+def predictions_of(cwd: Path, split: str = "test") -> Path:
+    """The file of the predictions that were imported last."""
+    return cwd / "subs" / "their-answers" / "predictions" / "science-1.0.0" / f"{split}.jsonl"
+
+
+def inspect_eval(task: str, cwd: Path, *options: object, **environment: str) -> Path:
     """Run `inspect eval` and return its log."""
     logs = cwd / "logs"
     before = set(logs.glob("*.eval"))
-    words = ("--model", "openai-api/scripted/tiny", "--log-dir", logs, "--display", "none", *options)
-    run("inspect", "eval", task, *words, cwd=cwd, SCRIPTED_BASE_URL=model[0], SCRIPTED_API_KEY="none")
+    run("inspect", "eval", task, "--log-dir", logs, "--display", "none", *options, cwd=cwd, **environment)
     (log,) = set(logs.glob("*.eval")) - before
     return log
+
+
+def scripted_eval(task: str, model: tuple[str, list[str]], cwd: Path, *options: str) -> Path:
+    """Run `inspect eval` on the server's model and return its log."""
+    words = ("--model", "openai-api/scripted/tiny", *options)
+    return inspect_eval(task, cwd, *words, SCRIPTED_BASE_URL=model[0], SCRIPTED_API_KEY="none")
 
 
 def inspect_rates(log: Path) -> dict[str, float]:
@@ -104,15 +123,27 @@ def test_inspect_reports_the_rates_of_edu_rag_score(
     dataset: Path, model: tuple[str, list[str]], tmp_path: Path
 ) -> None:
     export(dataset, "inspect", tmp_path / "task")
-    log = inspect_eval("task/edu_rag_task.py", model, tmp_path)
+    log = scripted_eval("task/edu_rag_task.py", model, tmp_path)
     ours = score_of(log, dataset, tmp_path)
     assert_same(inspect_rates(log), ours)
     assert any("</DOC>" in prompt and "{prompt} {0}" in prompt for prompt in model[1])
 
 
+def test_inspect_on_a_tiny_model_reports_the_rates_of_edu_rag_score(dataset: Path, tiny: Path, tmp_path: Path) -> None:
+    """Its log brings tokens and times, too."""
+    export(dataset, "inspect", tmp_path / "task")
+    words = ("--model", "hf/tiny", "-M", f"model_path={tiny}", "-M", "do_sample=false", "--max-tokens", 8)
+    log = inspect_eval("task/edu_rag_task.py", tmp_path, *words)
+    assert_same(inspect_rates(log), score_of(log, dataset, tmp_path))
+    lines = predictions_of(tmp_path).read_text(encoding="utf-8").splitlines()
+    predictions = [json.loads(line) for line in lines]
+    assert len({prediction["answer"] for prediction in predictions}) > 3
+    assert all(prediction["input_tokens"] > 50 and prediction["latency_s"] > 0 for prediction in predictions)
+
+
 def test_inspect_grades_free_text_by_our_rules(dataset: Path, model: tuple[str, list[str]], tmp_path: Path) -> None:
     export(dataset, "inspect", tmp_path / "task", split="open")
-    log = inspect_eval("task/edu_rag_task.py", model, tmp_path, "-T", "pages=false")
+    log = scripted_eval("task/edu_rag_task.py", model, tmp_path, "-T", "pages=false")
     assert inspect_rates(log) == {"accuracy": 0.5, "hallucination": 0, "missing": 0.5, "score": 0.5, "unjudged": 0}
     assert score_of(log, dataset, tmp_path, split="open")["accuracy"] == 0.5
 
@@ -142,15 +173,16 @@ def test_inspect_runs_the_tasks_of_eval_yaml_as_the_hub_offers_them(
     assert log.results.scores[0].metrics["accuracy"].value == pytest.approx(ours["accuracy"])
 
 
-def lm_eval(folder: Path, task: str, cwd: Path, *options: object) -> tuple[dict[str, float], Path]:
-    """Run `lm_eval` and return the task's results and its samples."""
+def lm_eval(folder: Path, cwd: Path, *options: object, tasks: Sequence[str]) -> Iterator[tuple[dict[str, float], Path]]:
+    """Run `lm_eval` and return the results and samples of each task."""
     out = cwd / "out"
-    words = ("--include_path", folder, "--tasks", task, "--log_samples", "--output_path", out, *options)
+    words = ("--include_path", folder, "--tasks", ",".join(tasks), "--log_samples", "--output_path", out, *options)
     run("lm_eval", "run", *words, cwd=cwd, OPENAI_API_KEY="none")
     (results,) = out.glob("*/results_*.json")
-    (samples,) = out.glob(f"*/samples_{task}_2*.jsonl")
-    found = json.loads(results.read_text(encoding="utf-8"))["results"][task]
-    return {name.removesuffix(",none"): value for name, value in found.items()}, samples
+    for task in tasks:
+        (samples,) = out.glob(f"*/samples_{task}_2*.jsonl")
+        found = json.loads(results.read_text(encoding="utf-8"))["results"][task]
+        yield {name.removesuffix(",none"): value for name, value in found.items()}, samples
 
 
 def test_lm_eval_reports_the_rates_of_edu_rag_score(
@@ -159,15 +191,20 @@ def test_lm_eval_reports_the_rates_of_edu_rag_score(
     folder = export(dataset, "lm-eval", tmp_path / "task")
     server = f"model=tiny,base_url={model[0]}/chat/completions,tokenizer_backend=None"
     words = ("--model", "local-chat-completions", "--model_args", server, "--apply_chat_template")
-    theirs, samples = lm_eval(folder, "edu_rag_science_test", tmp_path, *words)
+    ((theirs, samples),) = lm_eval(folder, tmp_path, *words, tasks=["edu_rag_science_test"])
     assert_same(theirs, score_of(samples, dataset, tmp_path))
 
 
-def test_lm_eval_ranks_the_choices_by_likelihood(dataset: Path, tmp_path: Path) -> None:
+def test_lm_eval_on_a_tiny_model_reports_the_rates_of_edu_rag_score(dataset: Path, tiny: Path, tmp_path: Path) -> None:
+    """Of answers that the model writes, and of choices that are ranked by their likelihood."""
     folder = export(dataset, "lm-eval", tmp_path / "task")
-    theirs, samples = lm_eval(folder, "edu_rag_science_test_likelihood", tmp_path, "--model", "dummy")
-    assert theirs["acc"] == pytest.approx(score_of(samples, dataset, tmp_path, "--pick", "acc")["accuracy"])
-    assert theirs["acc_norm"] == pytest.approx(score_of(samples, dataset, tmp_path, "--pick", "acc_norm")["accuracy"])
+    words = ("--model", "hf", "--model_args", f"pretrained={tiny},dtype=float32", "--device", "cpu")
+    tasks = ["edu_rag_science_test", "edu_rag_science_test_likelihood"]
+    (written, answers), (ranked, likelihoods) = lm_eval(folder, tmp_path, *words, tasks=tasks)
+    assert_same(written, score_of(answers, dataset, tmp_path))
+    for pick in ("acc", "acc_norm"):
+        assert ranked[pick] == pytest.approx(score_of(likelihoods, dataset, tmp_path, "--pick", pick)["accuracy"])
+        assert 0 < ranked[pick] < 1
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,10 +26,15 @@ from builder.store.index import (
     n_rows,
     n_unwritten,
     read_state,
+    upgrade_tables,
+    verify_pages,
+    verify_rows,
+    version_of,
     write_state,
 )
-from builder.store.index_files import INDEX_FILE, WARC_FILE, refuse_other_store
+from builder.store.index_files import INDEX_FILE, WARC_FILE
 from builder.store.lock import sync_folder
+from builder.store.refusals import refuse_lost_index, refuse_other_store
 from builder.store.warc import Damage, Record, WarcFile, record_at, scan, warcinfo_record
 from edu_rag.errors import DataError
 from edu_rag.progress import say
@@ -38,6 +44,34 @@ CHUNK_ROWS = 100
 _COPY_BYTES = 1 << 20
 _SAMPLE = 64
 NewStore = Callable[[], tuple[str, datetime]]
+
+
+def make_index(folder: Path, warc: WarcFile) -> None:
+    """Make the index, or update it. Raises sqlite3.Error, ValueError, or DataError where rows were lost."""
+    path = folder / INDEX_FILE
+    if not path.exists():
+        refuse_lost_index(folder, warc, "is missing")
+    with closing(sqlite3.connect(path)) as index:
+        if version_of(index) == 0:
+            refuse_lost_index(folder, warc, "is empty")
+        else:
+            verify_pages(index)
+        index.execute("PRAGMA journal_mode=WAL")
+        index.execute("PRAGMA synchronous=FULL")
+        upgrade_tables(index, path)
+
+
+def opened_index(path: Path) -> sqlite3.Connection:
+    """The index with its rows checked. Raises sqlite3.Error or ValueError."""
+    index = sqlite3.connect(path, check_same_thread=False)
+    try:
+        index.execute("PRAGMA synchronous=FULL")  # reads the file: a full or broken disk shows here first
+        verify_rows(index)
+    except BaseException:
+        with suppress(sqlite3.Error):
+            index.close()
+        raise
+    return index
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +185,7 @@ class Repair:
                 fold.take(item)
                 end = item.end
             elif item.end < self._warc.end:
-                say(f"{self._warc.path}: {_told(item)}: they are left in place")
+                say(f"{self._warc.path}: {_in_words(item)}: they are left in place")
         fold.finish()
         if end < self._warc.end:
             n = self._warc.end - end
@@ -236,5 +270,5 @@ class Repair:
             say(f"{self._folder / INDEX_FILE}: brought up to date with {n_taken:,} records of {WARC_FILE}")
 
 
-def _told(damage: Damage) -> str:
+def _in_words(damage: Damage) -> str:
     return f"bytes {damage.offset:,} to {damage.end:,} are damaged ({damage.what})"

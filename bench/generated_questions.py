@@ -1,0 +1,82 @@
+"""Count the questions that each filter of `edu-rag questions generate` rejected, from the files of one run.
+
+Usage: .venv/bin/python bench/generated_questions.py FOLDER [--examples N]
+
+FOLDER is the --out of a finished run. Prints Markdown. To make such a folder with a local model on one core:
+
+    EDU_RAG_THREADS=1 nice -n 19 edu-rag questions generate --pages open-textbooks --out FOLDER --n 55 \
+        --model qwen2.5-coder-1.5b
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def settings(report: dict[str, Any]) -> str:
+    """The settings of the run in a sentence."""
+    n = report["yield"][0]["n"]
+    kind = "with four choices" if report["with_choices"] else "without choices"
+    models = " and ".join(dict.fromkeys(report[role]["model"] for role in ("writer", "reader")))
+    return (
+        f"{n} questions {kind} from the pages of {report['dataset']}, seed {report['seed']}, written and checked by "
+        f"{models}; the reader gets each question {report['n_asks']} times."
+    )
+
+
+def filters(report: dict[str, Any]) -> Iterator[str]:
+    """The table of filters."""
+    yield "| filter | questions that came to it | rejected | passed |"
+    yield "|---|---|---|---|"
+    for row in report["yield"]:
+        yield f"| `{row['filter']}` | {row['n']} | {row['rejected']} | {row['passed']} |"
+
+
+def types(report: dict[str, Any]) -> Iterator[str]:
+    """The table of types."""
+    yield "| type | n | kept | rejected by |"
+    yield "|---|---|---|---|"
+    for name, counts in report["by_type"].items():
+        others = ", ".join(f"{key} {n}" for key, n in counts.items() if key not in ("n", "kept"))
+        yield f"| {name} | {counts['n']} | {counts.get('kept', 0)} | {others or '–'} |"
+
+
+def examples(folder: Path, n: int) -> Iterator[str]:
+    """The first kept and rejected questions."""
+    for name in ("questions.jsonl", "rejected.jsonl"):
+        for line in (folder / name).read_text(encoding="utf-8").splitlines()[:n]:
+            values = json.loads(line)
+            found = values if name == "questions.jsonl" else values.get("question", {"question": "(none)"})
+            fate = "kept" if name == "questions.jsonl" else f"`{values['filter']}`: {_cell(values['reason'])[:200]}"
+            yield f"| {values['question_type']} | {_cell(found['question'])[:300]} | {fate} |"
+
+
+def main() -> None:
+    """Read and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--examples", type=int, default=0)
+    given = parser.parse_args()
+    report = json.loads((given.folder / "report.json").read_text(encoding="utf-8"))
+    print(f"{settings(report)}\n")
+    print("\n".join(filters(report)), end="\n\n")
+    print("\n".join(types(report)), end="\n\n")
+    used = report["used"]
+    for role, counts in used.items():
+        print(f"{role}: {counts.get('calls', 0)} calls, {counts.get('input_tokens', 0):,} tokens in, ", end="")
+        print(f"{counts.get('output_tokens', 0):,} out.  ")
+    if given.examples:
+        print("\n| type | question | fate |\n|---|---|---|")
+        print("\n".join(examples(given.folder, given.examples)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""A reader model that answers generated questions, with and without their evidence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from builder.generating.chat_prompts import ChatRequest, fenced, filled, lettered
+from builder.generating.generated_question import GeneratedQuestion
+from builder.generating.question_draft import without_thinking
+from builder.labels.leak_match import words_of
+from edu_rag.prompt_text import harmless
+from edu_rag.records import LABELS
+
+Ask = Callable[[ChatRequest], str]
+LETTER_TOKENS = 32
+ANSWER_TOKENS = 96
+LEAST_F1 = 0.5
+"""The share of words that an answer in words and the gold need to have in common (F1) to count as the same."""
+_ONE_LETTER = re.compile(r"\W*(?:(?:the )?(?:right |correct )?(?:choice|answer)(?: is)?\W*)?([a-z])(?=\s*$|[.):,*\n])")
+_LETTERS = re.compile(r"(?<!\w)[a-z](?!\w)")
+_UNKNOWN = re.compile(
+    r"\b(?:don\W?t|do not|cannot|can\W?t) (?:know|say|tell|answer)\b|\bunknown\b"
+    r"|\bnot (?:stated|answer|mention|specif|provide)"
+)
+
+
+def read_letter(reply: str, labels: Sequence[str]) -> str | None:
+    """The one letter that a reply begins with; None if that is not a label, or if words follow it."""
+    found = _ONE_LETTER.match(without_thinking(reply).casefold())
+    return found[1] if found is not None and found[1] in labels else None
+
+
+def read_letters(reply: str, labels: Sequence[str]) -> set[str]:
+    """All labels that a reply names."""
+    return set(_LETTERS.findall(without_thinking(reply).casefold())) & set(labels)
+
+
+def word_f1(one: str, other: str) -> float:
+    """F1 of the words of two texts, as SQuAD's, on words folded as in the labels of leaks. 0 if they share none."""
+    left, right = Counter(words_of(one).words), Counter(words_of(other).words)
+    n_same = (left & right).total()
+    return 2 * n_same / (left.total() + right.total()) if n_same else 0.0
+
+
+def says_unknown(reply: str) -> bool:
+    """Whether a reader says that it does not know, or that the text does not say."""
+    return _UNKNOWN.search(without_thinking(reply).casefold()) is not None
+
+
+def rotated(choices: Mapping[str, str], by: int) -> dict[str, str]:
+    """The choices with every text moved on by some letters: the right one has another letter in each turn."""
+    texts = list(choices.values())
+    by %= len(texts)
+    return dict(zip(LABELS, texts[by:] + texts[:by], strict=False))
+
+
+class QuestionReader:
+    """Puts generated questions to a model. `n_asks` is how often a question with choices is asked, each time in another
+    order; a question without choices is asked once, since nothing would change.
+    """
+
+    def __init__(self, ask: Ask, n_asks: int) -> None:
+        self._ask, self.n_asks = ask, n_asks
+
+    def n_right(self, found: GeneratedQuestion, passages: Sequence[str]) -> tuple[int, int]:
+        """How often the model is right, of how many times asked; without passages, from memory."""
+        if found.question.choices:
+            return sum(self._picks_gold(found, passages, turn) for turn in range(self.n_asks)), self.n_asks
+        said = self.answer(found, passages)
+        return int(any(word_f1(said, text) >= LEAST_F1 for text in found.gold.texts)), 1
+
+    def _picks_gold(self, found: GeneratedQuestion, passages: Sequence[str], turn: int) -> bool:
+        choices = rotated(found.question.choices, turn)
+        name = "read-choices-v1" if passages else "read-choices-closed-v1"
+        letter = read_letter(self._put(name, found, passages, choices, LETTER_TOKENS), list(choices))
+        return letter is not None and choices[letter] == found.question.choices[str(found.gold.answer)]
+
+    def right_letters(self, found: GeneratedQuestion) -> set[str]:
+        """The choices that the model takes for right, given the evidence."""
+        choices = found.question.choices
+        said = self._put("read-all-right-v1", found, found.evidence_texts(), choices, LETTER_TOKENS)
+        return read_letters(said, list(choices))
+
+    def answer(self, found: GeneratedQuestion, passages: Sequence[str]) -> str:
+        """The model's answer in words; without passages, from memory."""
+        name = "read-answer-v1" if passages else "read-answer-closed-v1"
+        return without_thinking(self._put(name, found, passages, {}, ANSWER_TOKENS))
+
+    def _put(
+        self,
+        name: str,
+        found: GeneratedQuestion,
+        passages: Sequence[str],
+        choices: Mapping[str, str],
+        max_tokens: int,
+    ) -> str:
+        values = {
+            "passages": fenced(passages),
+            "question": harmless(found.question.text),
+            "choices": lettered(choices),
+        }
+        return self._ask(filled(name, values, max_tokens))

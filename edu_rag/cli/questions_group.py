@@ -1,0 +1,158 @@
+"""`edu-rag questions` with `generate`, which needs the builder and a language model of the baselines."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from builder.question_sets.commands import questions
+
+if TYPE_CHECKING:
+    from baselines.prompts.generate import LanguageModel
+    from builder.generating.chat_prompts import ChatRequest
+    from builder.generating.reply_file import ChatModel, ChatReply
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+SERVER = "server"
+_LOADING = threading.Lock()
+
+
+def _server() -> tuple[dict[str, object], LanguageModel]:
+    from baselines.llm import ServerModel
+
+    model = ServerModel.from_environment()
+    return {"back_end": SERVER, "model": model.model, "api": model.api, "temperature": 0}, model
+
+
+@cache
+def _local(name: str) -> LanguageModel:
+    from baselines.assemble import open_model
+    from baselines.recipe import ModelChoice
+
+    return open_model(ModelChoice(name=name, back_end="llama.cpp"))
+
+
+def _local_facts(name: str) -> dict[str, object]:
+    from baselines.models import locate
+    from edu_rag.errors import SubmissionError
+    from edu_rag.files.manifest import file_sha256
+
+    path = locate(name)
+    if not isinstance(path, Path):
+        raise SubmissionError(f"model {name}", "is not a GGUF file", "llama.cpp reads GGUF files only")
+    return {"back_end": "llama.cpp", "model": path.name, "sha256": file_sha256(path), "temperature": 0}
+
+
+def opened(name: str) -> ChatModel:
+    """The model of `--model`: the server that the environment names, or a local file by llama.cpp.
+
+    A local one is loaded when it is first asked: not for a dry run, nor where all replies are kept.
+    """
+    from baselines.prompts.prompt import FilledPrompt
+    from builder.generating.reply_file import ChatModel, ChatReply
+
+    facts, server = _server() if name == SERVER else (_local_facts(name), None)
+
+    def ask(request: ChatRequest) -> ChatReply:
+        with _LOADING:
+            model = _local(name) if server is None else server
+        prompt = FilledPrompt(system=request.system, user=request.user, made_from=request.made_from)
+        return ChatReply(*model.generate(prompt, request.max_tokens))
+
+    return ChatModel(facts, ask)
+
+
+@click.command()
+@click.option(
+    "--pages", "dataset_folder", type=_FOLDER, required=True, metavar="DATASET", help="Dataset with the pages."
+)
+@click.option("--out", type=_FOLDER, required=True, help="Folder for the questions, the replies and the review page.")
+@click.option("--n", "n", type=click.IntRange(1, 100_000), default=55, show_default=True, help="Questions to ask for.")
+@click.option("--types", default="", metavar="TYPE,TYPE …", help="Question types; all eleven without it.")
+@click.option(
+    "--model",
+    default=SERVER,
+    show_default=True,
+    metavar="NAME",
+    help="`server` (EDU_RAG_LLM_URL, _MODEL, _KEY), or a GGUF file or known model, run by llama.cpp.",
+)
+@click.option("--reader", metavar="NAME", help="Model that checks the questions; the same one without it.")
+@click.option("--free-text", is_flag=True, help="Make questions without choices.")
+@click.option(
+    "--asks",
+    type=click.IntRange(1, 4),
+    default=2,
+    show_default=True,
+    help="How often the reader gets each question, with the choices in another order each time.",
+)
+@click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the draw.")
+@click.option(
+    "--price", nargs=2, type=click.FloatRange(0), metavar="IN OUT", help="US dollars for a million tokens in and out."
+)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Questions at the same time.")
+@click.option("--dry-run", is_flag=True, help="Print the number of calls, tokens and dollars, and ask nothing.")
+def generate(
+    dataset_folder: Path,
+    out: Path,
+    n: int,
+    types: str,
+    model: str,
+    reader: str | None,
+    free_text: bool,
+    asks: int,
+    seed: int,
+    price: tuple[float, float] | None,
+    workers: int,
+    dry_run: bool,
+) -> None:
+    """Let a language model write questions from the pages of a dataset, and filter them.
+
+    The types are those of HyPA-RAG. Each question gets a gold answer, three wrong choices and the sentences that state
+    the answer. OUT/questions.jsonl holds those that pass all filters, OUT/rejected.jsonl the others with their reasons,
+    OUT/review.html is a page on which people review them. Replies are kept in OUT/replies.jsonl: run the same command
+    again to resume.
+
+    \b
+    Example:
+      edu-rag questions generate --pages dataset --out generated --n 55 --dry-run
+      edu-rag questions generate --pages dataset --out generated --types simple,comparative,out-of-scope
+    """
+    from builder.generating.call_estimate import TokenPrice, estimate
+    from builder.generating.drawn_passages import draw_tasks, known_texts
+    from builder.generating.generate_questions import (
+        QUESTIONS_FILE,
+        GenerateSettings,
+        Generator,
+        kept_questions,
+        write_outcomes,
+    )
+    from builder.generating.question_types import chosen_types
+    from builder.generating.reply_file import FILE_NAME, ReplyFile
+    from builder.generating.review_page import write_review_page
+    from edu_rag.files.dataset import Dataset
+
+    chosen = chosen_types([name.strip() for name in types.split(",") if name.strip()])
+    dataset = Dataset(dataset_folder)
+    tasks = draw_tasks(dataset, chosen, n, seed)
+    writer = opened(model)
+    costs = TokenPrice(*price) if price else TokenPrice()
+    replies = ReplyFile(out / FILE_NAME)
+    if dry_run:
+        click.echo("\n".join(estimate(tasks, writer, replies, asks, with_choices=not free_text).lines(costs)))
+        return
+    settings = GenerateSettings(
+        dataset=dataset.id, seed=seed, n_asks=asks, with_choices=not free_text, n_workers=workers
+    )
+    generator = Generator(settings, writer, writer if reader is None else opened(reader), replies)
+    outcomes = generator.outcomes(tasks, known_texts(dataset))
+    kept = kept_questions(outcomes)
+    write_outcomes(out, outcomes, generator.report(outcomes, costs))
+    page = write_review_page(out, kept, dataset.id)
+    click.echo(f"{out / QUESTIONS_FILE}: {len(kept):,} questions of {n:,} passed; review them on {page}")
+
+
+questions.add_command(generate)

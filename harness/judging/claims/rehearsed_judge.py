@@ -1,0 +1,90 @@
+"""A judge that is asked nothing: it counts the requests of a run and their length, for `--dry-run`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from harness.judging.judge_model import JudgePrompt, Reply
+
+CHARACTERS_A_TOKEN = 4
+"""A rule of thumb for English; a model's own tokens differ by a third."""
+
+
+class Price(NamedTuple):
+    """US dollars for a million tokens in, and for a million tokens out."""
+
+    input_usd: float
+    output_usd: float
+
+
+class Rehearsal:
+    """Replaces the judge. Each reply is the shortest that keeps a run going, so that no step is left out.
+
+    A real answer may have no claims: the run then asks less. So the number of requests is the most.
+    """
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = facts
+        self.n_requests: Counter[str] = Counter()
+        self.n_characters = 0
+
+    def reply(self, step: str, prompt: JudgePrompt, n: int) -> Reply:
+        """Count the request."""
+        self.n_requests[step] += 1
+        self.n_characters += len(prompt.system) + len(prompt.user)
+        return Reply(msgspec.json.encode(_shortest(step, n)).decode())
+
+    def vectors(self, texts: Sequence[str]) -> tuple[list[list[float]] | None, str]:
+        """Count the request for embeddings."""
+        self.n_requests["embeddings"] += 1
+        return [[1.0] for _ in texts], ""
+
+    def facts(self) -> Mapping[str, Any]:
+        """Those of the judge that would be asked: its kept replies count as kept."""
+        return self._facts
+
+    def estimate(self, price: Price | None) -> dict[str, Any]:
+        """Requests by step, tokens in (about) and out (at most), and the price (at most) where one is given."""
+        n_chats = self.n_requests.total() - self.n_requests["embeddings"]
+        tokens_in = self.n_characters // CHARACTERS_A_TOKEN
+        tokens_out = n_chats * int(self.facts()["max_tokens"])
+        found: dict[str, Any] = {
+            "n_requests": self.n_requests.total(),
+            "by_step": dict(sorted(self.n_requests.items())),
+            "input_tokens_about": tokens_in,
+            "output_tokens_at_most": tokens_out,
+        }
+        if price is not None:
+            cost = (tokens_in * price.input_usd + tokens_out * price.output_usd) / 1e6
+            found["usd_at_most"] = round(cost, 4)
+        return found
+
+
+def _shortest(step: str, n: int) -> dict[str, Any]:
+    if step == "claims":
+        return {"claims": ["x" * 100]}
+    if step == "nuggets":
+        return {"nuggets": [{"text": "x" * 60, "importance": "vital"}]}
+    replies: dict[str, dict[str, Any]] = {
+        "support": {"verdicts": [0] * n},
+        "relevant": {"verdict": 0},
+        "asked": {"questions": ["x" * 60] * 3, "noncommittal": 0},
+        "assigned": {"assignments": ["not_support"] * n},
+    }
+    return replies.get(step, {"score": 1})
+
+
+def estimate_lines(found: Mapping[str, Any], n_questions: int) -> Iterator[str]:
+    """An estimate as a readable text."""
+    steps = ", ".join(f"{step} {n:,}" for step, n in found["by_step"].items())
+    yield f"requests   at most {found['n_requests']:,} for {n_questions:,} questions ({steps or 'all are kept'})"
+    yield f"tokens     about {found['input_tokens_about']:,} in, at most {found['output_tokens_at_most']:,} out"
+    yield (
+        f"price      at most {found['usd_at_most']:,.2f} US dollars"
+        if "usd_at_most" in found
+        else ("price      give --price IN OUT (US dollars for a million tokens)")
+    )
