@@ -108,7 +108,7 @@ TAMPERINGS: list[tuple[Callable[..., object], str]] = [
     (lambda v: v.update(dataset="tiny@1.0.0#00000000"), "dataset: "),
     (lambda v: v["rates"].update(score=0.5), "rates: are not those of the counts"),
     (lambda v: v["exam"].update(gold="0" * 64), "exam.gold: "),
-    (lambda v: v.update(answers_rule="answers-v3"), "answers_rule: "),
+    (lambda v: v.update(answers_rule="answers-v4"), "answers_rule: "),
 ]
 
 
