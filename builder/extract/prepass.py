@@ -221,8 +221,8 @@ _NOTE = re.compile(r"\[?(?:\d{1,3}|[a-z*†‡§¶]|note \d+|citation needed)\]?
 _DEGREES = frozenset({"o", "O", "º", "°", "∘", "˚"})
 _SCALE = re.compile(r"\s?[CFKNSEW]?\b|\s|[.,;)]")
 _LEVEL = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.IGNORECASE)
-_STYLED = "//span[@style] | //font[@style]"
-_STYLED_OR_NAMED = "//span[@style or @class] | //font[@style]"
+_STYLED = "//*[self::span or self::font][@style]"
+_STYLED_OR_NAMED = "//*[self::span[@style or @class] or self::font[@style]]"
 _LEVEL_NAMES = {"sup": "sup", "superscript": "sup", "super": "sup", "sub": "sub", "subscript": "sub"}
 
 

@@ -173,18 +173,18 @@ def _colours(element: Any) -> Mapping[str, str]:
 def _path(selectors: frozenset[str]) -> str:
     """An XPath to elements that may be hidden: libxml2 skips the many others faster than Python does.
 
-    The union of the attributes' elements takes half the time of one test for all attributes at each element.
+    It is one step: libxml2 joins the results of `//@style/.. | //@class/..` in time quadratic in their number.
     """
-    ways = ["//@style/..", "//@hidden/..", "//@color/.."]
+    path = "//*[@style or @hidden or @color"
     if any("." in selector for selector in selectors):
-        ways.append("//@class/..")
+        path += " or @class"
     if any("#" in selector for selector in selectors):
-        ways.append("//@id/..")
+        path += " or @id"
     # Tag names alone are of plain letters and digits: see _SELECTOR.
     tags = sorted(
         selector for selector in selectors if selector.isascii() and selector.isalnum() and selector not in _NEVER
     )
-    return " | ".join([*ways, *(f"//{tag}" for tag in tags[:MAX_TAGS])])
+    return path + "".join(f" or self::{tag}" for tag in tags[:MAX_TAGS]) + "]"
 
 
 def _hidden_elements(tree: Any) -> list[Any]:

@@ -93,10 +93,12 @@ _OVERRIDDEN = re.compile(
 )
 _ADDRESSED = re.compile(
     r"(?:(?:note|attention|message|instructions?|notice|reminder|warning)[:,]?\s+(?:(?:to|for)\s+)?"
-    r"(?:any |all |the |every )?|if you are an?\s+(?:\w+\s+)?|(?:as|dear|hey|hello|hi)\s+(?:an?\s+)?)"
+    r"(?:any |all |the |every )?|if you are an?\s+(?:\S+\s+)?|(?:as|dear|hey|hello|hi)\s+(?:an?\s+)?)"
     r"(?:ai|artificial|llm|large|language|chat|gpt|claude|gemini|copilot|llama)"
 )
-"""The beginning of an order: most pages that have all of its words do not have them there."""
+"""The beginning of an order: most pages that have all of its words do not have them there. It takes any word before a
+model's name, since folding a letter of another script can add a mark that is no letter.
+"""
 _MARKS = ("<|", "<start_of_turn>", "[inst]", "<<sys>>", "##")
 _NEW = (re.compile(r"instructions\s*:"), re.compile(r"system\s+(?:prompt|message|instruction|override)"))
 

@@ -172,7 +172,8 @@ def _choices(
     not read.
     """
     names = [name for name in dict.fromkeys(name for row in rows for name in row.values) if name not in taken]
-    each = ",".join(name for name in names if _ONE_CHOICE.match(folded(name)) and name != found.get("answer"))
+    single = [name for name in names if _ONE_CHOICE.match(folded(name)) and name != found.get("answer")]
+    each = ",".join(sorted(single, key=lambda name: folded(name)[-1]))
     for column in (*(name for name in names if folded(name) in _CHOICES), *([each] if "," in each else [])):
         if _are_choices(rows, column, known, found.get("question_id", "")):
             return {CHOICES: column}
@@ -199,9 +200,11 @@ def _cell(row: ForeignRow, field: str, column: str) -> Any:
         return [str(cell) for cell in cells if cell not in (None, "")] or None
     if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
         try:
-            return parse_json(value.encode("utf-8", "surrogatepass"))
+            value = parse_json(value.encode("utf-8", "surrogatepass"))
         except JsonFaultError:
             return value
+    if isinstance(value, Mapping) and all(len(folded(str(label))) == 1 for label in value):
+        return [value[label] for label in sorted(value, key=folded)]
     return value
 
 

@@ -16,7 +16,7 @@ from edu_rag.files.manifest import file_sha256
 from edu_rag.files.toml import read_toml
 from harness.running.withheld_keys import is_secret
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
-from harness.submission.folder import RUNS, SubmissionFile, without_withdrawal
+from harness.submission.folder import SubmissionFile, runs_of, without_withdrawal
 from harness.submission.plain_files import MAX_SETTINGS_BYTES
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")
@@ -24,7 +24,7 @@ _PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "HF_HOME")
 """Variables that hold paths and do not influence answers."""
 SETTINGS = "submission.toml"
 ANSWERING = ("command", "parts", "limits", "environment", "network")
-"""The settings that can change an answer; the others describe the system to readers of the board."""
+"""The settings by which a system is run; the others describe it to readers of the board."""
 _BESIDE = ("edu_rag", "baselines")
 """The packages of ours that a system may import."""
 
@@ -60,11 +60,13 @@ def system_sha256(folder: Path) -> str:
 
 
 def answering_sha256(folder: Path) -> str:
-    """SHA-256 over what can change an answer of a submission, so that predictions outlast a new description.
+    """SHA-256 over what usually changes an answer of a submission, so that a new description causes no warning.
 
-    As `system_sha256`, but without retrieval runs, declared overlap, and the settings that are not in ANSWERING.
+    As `system_sha256`, but without retrieval runs, declared overlap, and the settings that are not in ANSWERING. A
+    system can read those too. So answers are used again, and vouched for, by `system_sha256` alone.
     """
-    own = ((name, path) for name, path in _own_files(folder) if name != OVERLAP and name.split("/")[0] != RUNS)
+    runs = set(runs_of(folder))
+    own = ((name, path) for name, path in _own_files(folder) if name != OVERLAP and path not in runs)
     return _digest(part for name, path in own for part in (name, _answering_content(name, path)))
 
 

@@ -58,7 +58,7 @@ def require_own_places(folder: Path, paths: Iterable[Path]) -> None:
             raise SubmissionError(odd, what, "remove it: a link could lead to any file of yours")
 
 
-_SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "answering_sha256", "settings_sha256", "caps")
+_SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256", "caps")
 """The fields that must agree before an interrupted run is continued."""
 
 
@@ -245,7 +245,7 @@ def _tell_changes(folder: Path, record: RunRecord, before: Mapping[str, tuple[in
     """Report which of the system's files changed while it ran."""
     after = file_marks(folder)
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    if changed and answering_sha256(folder) != record.answering_sha256:
+    if changed and system_sha256(folder) != record.system_sha256:
         shown = ", ".join(changed[:_MAX_SHOWN]) + (
             f" and {len(changed) - _MAX_SHOWN} more" if changed[_MAX_SHOWN:] else ""
         )
@@ -261,7 +261,7 @@ def _from_cache(
     if cache is None:
         return {}
     caps = to_line(record.caps).decode()
-    system = (record.answering_sha256, record.settings_sha256, record.surroundings_sha256, caps)
+    system = (record.system_sha256, record.settings_sha256, record.surroundings_sha256, caps)
     ids = {question.question_id: question for question in task.questions}
     keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
     found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})

@@ -25,7 +25,7 @@ unshare --user true 2>/dev/null && echo Userns: can || echo Userns: cannot
 """
 _WAIT_S = 30.0
 _NO_ANSWER = f"a shell inside gave no answer in {_WAIT_S:g} s"
-_AGAIN = "try again when the machine is less busy"
+_AGAIN = "try again when less is running"
 _BY_CGROUP = "run as root, or as a user whom systemd has delegated a cgroup with memory and pids"
 
 

@@ -279,7 +279,7 @@ class Sandbox:
         if code == 1 and not said:
             said = f"user nobody cannot read {sys.executable} or {HOME / 'edu_rag'}: make them readable for others"
         if code == _NO_END and not said:
-            said = f"its trial did not end in {_TRIAL_S:g} s: try again when the machine is less busy"
+            said = f"its trial did not end in {_TRIAL_S:g} s: try again when less is running"
         if code != 0 or seen.split() != _SEEN:
             raise why_not(said)
         return is_watched

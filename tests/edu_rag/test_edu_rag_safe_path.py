@@ -70,6 +70,11 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "score": ("{data}/submissions/my-system", *SCORED, "--out", "{out}"),
     "import": ("{data}/answers.csv", *SCORED, "--submission", "my-answers", "--in", "{out}"),
     "questions convert": (QUESTIONS,),
+    # A dry run takes any file for a model: it hashes the file, and does not load it.
+    "questions generate": (
+        *("--pages", "{data}/dataset", "--out", "{out}", "--n", "1", "--dry-run"),
+        *("--model", "{data}/dataset/manifest.json"),
+    ),
     "questions sample": (QUESTIONS, "--n", "2"),
     "questions stats": (QUESTIONS,),
     "judge audit": ("--human", str(ROOT / "no-such-file.jsonl")),
@@ -112,6 +117,7 @@ _SAME_PROCESSES = (
 _READ_ONLY = (
     *("crawl status", "dataset card", "dataset diff", "dataset export", "dataset takedown", "dataset push"),
     *("judge audit", "judge claims", "judge labels", "explain", "publish", "questions convert", "questions sample"),
+    "questions generate",
 )
 NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
 """Two start other commands and build all questions, Ray starts a cluster. The last start no process: by

@@ -73,7 +73,9 @@ def test_what_no_run_record_or_no_command_speaks_of_is_not_stale(predictions: Pa
     held, settings = record.read_text(), toml.read_text()
     toml.write_text('name = "Test system"\nteam = "us"\n')  # handed in without its code
     assert list(of_files([predictions])) == []
-    toml.write_text(settings + "# an edit\n")
+    toml.write_text(settings + 'description = "another one"\n')
+    assert list(of_files([predictions])) == []
+    toml.write_text(settings + "[limits]\ntime_s = 7\n")
     assert len(list(of_files([predictions]))) == 1
     for text in ("{", None):
         record.write_text(text) if text else record.unlink()

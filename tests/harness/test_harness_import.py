@@ -353,7 +353,9 @@ SHUFFLED = {"id": "q001", "prediction": "C"}  # osmosis, mitosis, meiosis: of th
     [
         SHUFFLED | {"A": "osmosis", "B": "mitosis", "C": "meiosis"},
         SHUFFLED | {"option_a": "osmosis", "option_b": "mitosis", "option_c": "meiosis", "option_d": ""},
+        SHUFFLED | {"C": "meiosis", "A": "osmosis", "B": "mitosis"},
         SHUFFLED | {"options": ["osmosis", "mitosis", "meiosis"]},
+        SHUFFLED | {"choices": {"C": "meiosis", "A": "osmosis", "B": "mitosis"}},
         SHUFFLED | {"choices": '["osmosis", "mitosis", "meiosis"]'},
     ],
 )

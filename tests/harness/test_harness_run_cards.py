@@ -264,3 +264,11 @@ def test_a_whole_run_makes_the_results_of_its_samples_again(board: RunBoard) -> 
         "kept",
         "is not the place of a result of my-retriever",
     )
+
+
+def test_a_run_for_a_sample_has_the_result_of_that_sample_alone(board: RunBoard) -> None:
+    board.run.rename(board.run.with_name("test-stratified-12-seed-0.trec"))
+    board.card.unlink()
+    ((run,), faults) = board.rescored()
+    assert (run.card, run.status) == ("tiny-1.0.0/test-stratified-12-seed-0/my-retriever/retrieval.json", "new")
+    assert faults == []

@@ -152,6 +152,7 @@ SETTINGS = 'name = "x"\nteam = "y"\ncommand = ["python", "system.py"]\n'
         ("submission.toml", SETTINGS + "[limits]\ntime_s = 60\n# as it is by default\n", False),
         ("overlap.txt", "q001\n", False),
         ("runs/tiny-1.0.0/test.trec", "q001 Q0 p1 1 1 r\n", False),
+        ("runs/system.py", "2", True),
         ("submission.toml", SETTINGS.replace("system.py", "other.py"), True),
         ("submission.toml", SETTINGS + "[limits]\ntime_s = 2\n", True),
         ("submission.toml", SETTINGS + "[parts]\ntop_k = 2\n", True),

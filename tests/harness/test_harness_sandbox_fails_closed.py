@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from edu_rag.__main__ import root
 from edu_rag.errors import SandboxError
 from edu_rag.files.dataset import Dataset
-from harness.sandbox import launch, policy
+from harness.sandbox import doctor, launch, policy
 from harness.sandbox.caps import GIB, Caps
 from harness.sandbox.doctor import examine
 from harness.sandbox.launch import find_tools, open_sandbox, why_not
@@ -152,6 +153,27 @@ for line in sys.stdin:
     assert mark.exists()
     record = json.loads((folder / "predictions" / "tiny-1.0.0" / "test.run.json").read_text())
     assert record["caps"] == {"sandbox": "none"}
+
+
+@pytest.mark.usefixtures("sandbox_here")
+@pytest.mark.parametrize(
+    ("module", "seconds", "what"),
+    [
+        (doctor, "_WAIT_S", "a shell inside gave no answer in 30 s"),
+        (
+            launch,
+            "_TRIAL_S",
+            "cannot be started: its trial did not end in 0 s: try again when less is running",
+        ),
+    ],
+)
+def test_a_look_inside_that_does_not_end_in_time_is_one_failed_check(
+    module: ModuleType, seconds: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that is too busy: one line, and no traceback."""
+    monkeypatch.setattr(module, seconds, 0.0)
+    (check,) = examine(Caps())
+    assert (check.in_force, check.detail) == (False, what)
 
 
 def test_the_command_prints_what_is_in_force_and_fails_where_something_is_not(

@@ -294,7 +294,6 @@ def test_over_long_lines_a_byte_order_mark_and_odd_encodings_are_refused_with_th
         "bom": (b"\xef\xbb\xbf" + good, 1),
         "utf16": (good.decode().encode("utf-16"), 1),
         "blank": (good + b"\n" + good.replace(b"q001", b"q002"), 2),
-        "array": (b"[" + good.strip() + b"]", 1),
     }
     for name, (data, line) in files.items():
         path = tmp_path / f"{name}.jsonl"
@@ -303,6 +302,9 @@ def test_over_long_lines_a_byte_order_mark_and_odd_encodings_are_refused_with_th
             result = _call(*words)
             assert isinstance(result.exception, EduRagError), name
             assert f"{path}:{line}: " in str(result.exception)
+    array = tmp_path / "array.jsonl"
+    array.write_bytes(b"[" + good.strip() + b"]")
+    assert "does not begin like JSON lines: `edu-rag import FILE" in str(_call("check", array).exception)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,6 +151,8 @@ GROUPS = (
 """What stands together: all payloads of a context, or one odd string."""
 VECTORS = tuple(text for group in GROUPS for text in group)
 SPLIT = "val"
+STEP = 1 if os.environ.get("EDU_RAG_NIGHTLY") else 2
+"""Groups that a system declares: by day two, since each pair of systems is compared. At night each has one alone."""
 N_ANSWERING = 6
 """Systems whose answers are shown, each with a vector of every group as an answer."""
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -287,8 +290,12 @@ def _predictions(questions: Sequence[Question], shift: int) -> bytes:
 
 
 def _card(number: int, dataset: Dataset, n: int, predictions: bytes | None) -> made.ScoreCard:
-    """The group of the number in every declared field; each second system is withdrawn, in words of two groups."""
+    """The group of the number and that of the last of its step, each in half of the declared fields; each second system
+    is withdrawn, in words of two groups.
+    """
+    last = number + STEP - 1
     text, every, group = text_at(number), all_at(number), group_at(number)
+    text_b, every_b, group_b = text_at(last), all_at(last), group_at(last)
     counts = made.Counts(correct=3, incorrect=1)
     return made.card_of(
         f"hostile-{number:03d}",
@@ -296,24 +303,24 @@ def _card(number: int, dataset: Dataset, n: int, predictions: bytes | None) -> m
         dataset=dataset.id,
         split=SPLIT,
         name=text,
-        team=text,
+        team=text_b,
         contact=text,
-        licence=text,
+        licence=text_b,
         harness=text,
-        interval_method=text,
+        interval_method=text_b,
         description=every,
-        outside_knowledge=every,
+        outside_knowledge=every_b,
         tqa_overlap=every,
-        models=group,
-        links=(*group, *LINKS),
-        withdrawn=f"{every} {all_at(number - 1)}" if number % 2 else "",
+        models=group_b,
+        links=(*group, *LINKS, *group_b),
+        withdrawn=f"{every} {all_at(number - 1)}" if number // STEP % 2 else "",
         blind=number % 5 == 0,
         runnable=number % 3 == 0,
-        confidence={text: list(group)},
-        judges={text: {text: 1}},
-        probes={text: every},
+        confidence={text: list(group_b)},
+        judges={text_b: {text_b: 1}},
+        probes={text: every_b},
         exam={"questions": text},
-        cost={"latency_s": {"median": 0.1 + number, "source": text}} | {one: {one: one} for one in group},
+        cost={"latency_s": {"median": 0.1 + number, "source": text}} | {one: {one: one} for one in group_b},
         retrieval={one: [one] for one in group} | {"recall@10": 0.3},
         # The board ranks again without the questions of each list: a third of the build's time with 124 lists.
         overlap=made.overlap_of(n, number, number % 7 / 8) if number % 16 == 3 else "",
@@ -326,10 +333,10 @@ def _card(number: int, dataset: Dataset, n: int, predictions: bytes | None) -> m
 
 
 def write_results(results: Path, dataset: Dataset) -> None:
-    """A system a group; some of them answered every question, each time with another vector."""
+    """A system for each step of groups; some of them answered every question, each time with another vector."""
     questions = dataset.questions(SPLIT)
-    for number in range(len(GROUPS)):
-        predictions = _predictions(questions, number) if number < N_ANSWERING else None
+    for number in range(0, len(GROUPS), STEP):
+        predictions = _predictions(questions, number) if number < N_ANSWERING * STEP else None
         made.write_card(results, _card(number, dataset, len(questions), predictions), predictions)
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from whole_site import kind_of
 
 CHECKED = (".html", ".svg", ".css")
+NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
+MOST = 8
+"""Files of a kind that are checked by day: pages of a kind come from one template."""
 LIMITS = (
     # It holds a page's policy against a file that has no address, so that 'self' is nowhere.
     r"Resource violates Content Security Policy",
@@ -66,5 +72,9 @@ def complaints(files: Sequence[Path], site: Path) -> list[str]:
 
 
 def checkable(site: Path) -> list[Path]:
-    """The files of a site that the checker knows."""
-    return [path for path in sorted(site.rglob("*")) if path.suffix in CHECKED]
+    """The files of a site that the checker knows: at night all, by day the longest MOST of each kind."""
+    known: defaultdict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in sorted(site.rglob("*"), key=lambda path: (-path.stat().st_size, path)):
+        if path.suffix in CHECKED:
+            known[kind_of(path.relative_to(site)), path.suffix].append(path)
+    return [path for paths in known.values() for path in paths[: None if NIGHTLY else MOST]]
