@@ -24,7 +24,7 @@ from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import ResultsFolder, predictions_of
 
 _PLAIN_RULE = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
-FIRST_RULE = "answers-v2"
+FIRST_RULE = "answers-v3"
 """The rules of the first published board: ids of its tables do not name them. Tables of other rules do."""
 MAX_RULE = 300
 """Characters of the name of the rules by which answers were read; a judge's name may be part of it."""
