@@ -70,8 +70,10 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "score": ("{data}/submissions/my-system", *SCORED, "--out", "{out}"),
     "import": ("{data}/answers.csv", *SCORED, "--submission", "my-answers", "--in", "{out}"),
     "questions convert": (QUESTIONS,),
+    "questions generate": ("--pages", "{data}/dataset", "--out", "{out}", "--n", "5", "--dry-run"),
     "questions sample": (QUESTIONS, "--n", "2"),
     "questions stats": (QUESTIONS,),
+    "judge agreement": (str(ROOT / "no-such-file.jsonl"), str(ROOT / "no-such-file.jsonl")),
     "judge audit": ("--human", str(ROOT / "no-such-file.jsonl")),
     "judge claims": ("{data}/submissions/my-system", *SCORED, "--dry-run"),
     "judge labels": (str(ROOT / "no-such-file.jsonl"),),
@@ -112,13 +114,19 @@ _SAME_PROCESSES = (
 _READ_ONLY = (
     *("crawl status", "dataset card", "dataset diff", "dataset export", "dataset takedown", "dataset push"),
     *("judge audit", "judge claims", "judge labels", "explain", "publish", "questions convert", "questions sample"),
+    *("questions generate", "judge agreement"),
 )
 NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
 """Two start other commands and build all questions, Ray starts a cluster. The last start no process: by
 day, `dataset check`, `compare` and `power` represent them.
 """
-REFUSED = {"dataset make", "judge audit", "judge labels", "dataset takedown", "pr", "try", "verify"}
-"""Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed."""
+REFUSED = {
+    *("dataset make", "dataset takedown", "judge agreement", "judge audit", "judge labels"),
+    *("pr", "questions generate", "try", "verify"),
+}
+"""Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed, and
+`questions generate` where no model server is named.
+"""
 
 
 def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[str]:
