@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from edu_rag.errors import ConfigError
+from edu_rag.errors import ConfigError, RecordError
 from edu_rag.files.dataset import Dataset
+from edu_rag.records import Question
 from harness.commands.import_command import import_
 from harness.importing.find_question import QuestionFinder
 from harness.importing.foreign_answer import wished_columns
+from harness.importing.other_choices import in_our_labels, label_map
 from harness.submission.folder import open_submission
 from harness.submission.run_record import record_path
 from tests.harness.import_calls import import_file, mini_questions, refused, written
@@ -310,8 +312,6 @@ def test_predictions_in_our_form_stay_the_same_bytes(
 
 
 def test_free_text_is_imported_as_it_is(build_dataset: Callable[..., Dataset], tmp_path: Path, into: Path) -> None:
-    from edu_rag.records import Question
-
     asked = [
         Question(question_id=f"f{n}", text=f"Why {n}?", choices={}, kind="free_text", split="test") for n in (1, 2)
     ]
@@ -365,6 +365,35 @@ def test_letters_of_choices_that_a_table_lists_in_another_order_become_our_label
     file = written(tmp_path, "a.json", json.dumps([row]))
     assert import_file(file, tiny, into).answers() == {"q001": "a"}
     assert import_file(file, tiny, into, "--map", "choices=", "--force").answers() == {"q001": "C"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "listed", "labels"),
+    [
+        (["AA", "Aa", "BB"], ["Aa", "AA", "BB"], {"a": "b", "b": "a", "c": "c"}),
+        (["AA", "Aa", "BB"], ["bb", "Aa", "AA"], {"a": "c", "b": "b", "c": "a"}),
+        (["AA", "Aa", "BB"], ["AA", " Aa", "BB"], None),
+        (["AA", "Aa", "BB"], ["AA", "Aa", "bb"], {"a": "a", "b": "b", "c": "c"}),
+        (["x", "y"], ["X", "Y"], None),
+        (["x", "x", "y"], ["X", "X", "Y"], None),
+        (["AA", "Aa", "BB"], ["aa", "aa", "BB"], "leave open which is which"),
+        (["AA", "Aa", "BB"], ["AA", "aA", "BB"], "leave open which is which"),
+        (["x", "x", "y"], ["y", "x", "x"], "leave open which is which"),
+        (["x", "y"], ["x", "y", "y"], "are not those of question"),
+        (["x", "x", "y"], ["x", "y", "y"], "are not those of question"),
+    ],
+)
+def test_choices_are_matched_by_their_exact_text_first(
+    ours: list[str], listed: list[str], labels: dict[str, str] | str | None
+) -> None:
+    choices = dict(zip("abc", ours, strict=False))
+    question = Question(question_id="q", text="Which?", choices=choices, kind="multiple_choice", split="test")
+    if isinstance(labels, str):
+        with pytest.raises(RecordError, match=labels):
+            label_map(listed, question)
+    else:
+        assert label_map(listed, question) == labels
+        assert in_our_labels("A", listed, question) == (labels["a"] if labels else "A")
 
 
 def test_columns_of_letters_that_hold_no_choices_are_not_read(tiny: Dataset, tmp_path: Path, into: Path) -> None:
