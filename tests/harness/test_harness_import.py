@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from edu_rag.errors import ConfigError, RecordError
+from edu_rag.errors import ConfigError, RecordError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from harness.commands.import_command import import_
+from harness.importing.detect_format import require_own_form
 from harness.importing.find_question import QuestionFinder
 from harness.importing.foreign_answer import wished_columns
 from harness.importing.other_choices import in_our_labels, label_map
@@ -415,6 +417,26 @@ def test_options_without_an_effect_are_refused(tiny: Dataset, tmp_path: Path, in
 def test_a_parquet_file_is_refused_with_what_to_do(tiny: Dataset, tmp_path: Path, into: Path) -> None:
     (line,) = refused(tiny.files("questions", "test")[0], tiny, into)
     assert line.endswith("is a Parquet file: save it as CSV or as JSON lines")
+
+
+def test_only_files_that_import_or_a_run_reads_are_sent_there(tmp_path: Path) -> None:
+    for name, content in (
+        ("a.jsonl.gz", gzip.compress(b'{"question_id": "q001", "answer": "b"}\n')),
+        ("nul.jsonl", b'\0{"question_id": "q001", "answer": "b"}\n'),
+        ("comment.jsonl", b'# mine\n{"question_id": "q001", "answer": "b"}\n'),
+        ("own.jsonl", b'{"question_id": "q001", "answer": "b"}\n'),
+    ):
+        (tmp_path / name).write_bytes(content)
+        require_own_form(tmp_path / name)
+    for name, content, remedy in (
+        ("a table.csv", "id,answer\nq001,b\n".encode("utf-16"), "`edu-rag import FILE "),
+        ("log.eval", b"PK\x03\x04\0\0", "`edu-rag import FILE "),
+        ("a run; x.trec", b"q001 Q0 p1 1 0.5 x\n", f"`edu-rag score --run '{tmp_path / 'a run; x.trec'}'`"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(SubmissionError) as caught:
+            require_own_form(tmp_path / name)
+        assert remedy in str(caught.value)
 
 
 def test_it_works_without_forks(tiny: Dataset, tmp_path: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> None:
