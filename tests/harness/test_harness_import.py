@@ -332,9 +332,24 @@ def test_the_key_of_a_file_of_questions_is_not_imported_as_answers(
     assert "all 40 answers are the gold, as in a file of questions" in line
     assert line.endswith("--map answer=COLUMN, or add --all-correct if they are your system's")
     assert len(import_file(file, tiny, into, "--all-correct").predictions) == 40
-    one_wrong = [rows[0] | {"answer": None}, *rows[1:]]
+    one_left_out = [rows[0] | {"answer": None}, *rows[1:]]
+    done = import_file(written(tmp_path, "a.json", json.dumps(one_left_out)), tiny, into, "--force")
+    assert (done.code, "all 39 answers are the gold" in done.said) == (1, True)
+    one_wrong = [rows[0] | {"answer": "IDK"}, *rows[1:]]  # 97.5 %
     done = import_file(written(tmp_path, "a.json", json.dumps(one_wrong)), tiny, into, "--force")
     assert (done.code, "are the gold" in done.said) == (0, False)
+
+
+def test_a_key_of_which_one_in_a_hundred_is_changed_is_still_a_key(
+    build_dataset: Callable[..., Dataset], tmp_path: Path, into: Path
+) -> None:
+    both = mini_questions()
+    keys = {question.question_id: key for question, key in both}
+    dataset = build_dataset(tmp_path / "dataset", [question for question, _ in both], keys)
+    for n_other, said in ((1, "149 of 150 answers (99.3 %) are the gold"), (2, "")):
+        changed = keys | dict.fromkeys(list(keys)[:n_other], "IDK")
+        done = import_file(written(tmp_path, "a.json", json.dumps(changed)), dataset, into)
+        assert (done.code, said in done.said, "--all-correct" in done.said) == (bool(said), True, bool(said))
 
 
 def test_a_few_answers_that_are_all_right_are_imported_with_a_warning(
