@@ -40,8 +40,8 @@ _UNQUOTED = ("int", "float", "bool")
 _PLAIN: Mapping[str, Mistyped] = {
     "Expected `int`": Mistyped("is not a whole number", _REMEDIES["int"]),
     "Expected `str`": Mistyped("is not a text", _REMEDIES["str"]),
-    "Integer value out of range": Mistyped("is out of range", "write a smaller number"),
-    "Number out of range": Mistyped("is out of range", "write a smaller number"),
+    "Integer value out of range": Mistyped("is out of range", "write one nearer to 0"),
+    "Number out of range": Mistyped("is out of range", "write one nearer to 0"),
     "Invalid RFC3339 encoded datetime": Mistyped("is not a time", "2026-11-21T09:30:00Z is one"),
     "Invalid RFC3339 encoded date": Mistyped("is not a date", "2026-11-21 is one"),
     "Invalid RFC3339 encoded time": Mistyped("is not a time of a day", "09:30:00 is one"),

@@ -154,13 +154,13 @@ def _rehearse(
 ) -> None:
     from harness.judging.claims.claims_judge import ClaimsJudge, KeptReplies, facts_of_environment
     from harness.judging.claims.judged_answer import judge_answer
-    from harness.judging.claims.rehearsed_judge import Price, Rehearsal, estimate_lines
+    from harness.judging.claims.rehearsed_judge import JudgePrice, JudgeRehearsal, estimate_lines
 
-    rehearsal = Rehearsal(facts_of_environment(required=False))
+    rehearsal = JudgeRehearsal(facts_of_environment(required=False))
     judge = ClaimsJudge(rehearsal, KeptReplies(kept, read_only=True))
     for case in opened.cases:
         judge_answer(case, judge, chosen)
-    found = rehearsal.estimate(Price(*price) if price else None)
+    found = rehearsal.estimate(JudgePrice(*price) if price else None)
     if as_json:
         print_json(found)
     else:

@@ -111,7 +111,7 @@ def audit(
             sample=sample,
             seed=seed,
             least_kappa=least_kappa,
-            told=lambda grade: stage.add("unjudged" if grade.outcome == "unjudged" else "done"),
+            report=lambda grade: stage.add("unjudged" if grade.outcome == "unjudged" else "done"),
         )
     if html_file is not None:
         write_page(html_file, judge_page(found, typed_command()))

@@ -274,11 +274,11 @@ def audit(
     sample: int | None = None,
     seed: int = 0,
     least_kappa: float = LEAST_KAPPA,
-    told: Callable[[Grade], None] = lambda grade: None,
+    report: Callable[[Grade], None] = lambda grade: None,
 ) -> JudgeAudit:
     """Grade the answers (or a seeded sample of them) and compare the grades with people's.
 
-    `told` is called with each grade as it comes. Raises ConfigError for a sample larger than the number of answers.
+    `report` is called with each grade as it comes. Raises ConfigError for a sample larger than the number of answers.
     """
     everything = list(verdicts)
     proper = sorted((v for v in everything if v.human is not None), key=lambda v: _place(v, seed))
@@ -287,7 +287,7 @@ def audit(
     pairs: list[JudgedPair] = []
     for verdict in proper[:sample]:
         pairs.append(JudgedPair(verdict, judge.grade(verdict.question, verdict.gold, verdict.answer)))
-        told(pairs[-1].grade)
+        report(pairs[-1].grade)
     spoke: dict[str, dict[str, int]] = {}
     for (name, outcome), n in sorted(Counter((p.grade.judge, p.grade.outcome) for p in pairs).items()):
         spoke.setdefault(name, {})[outcome] = n

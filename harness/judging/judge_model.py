@@ -98,8 +98,8 @@ def neutral(text: str) -> str:
 def fill(question: str, gold: Sequence[str], answer: str, form: Template) -> JudgePrompt:
     """The request for one answer, without its thoughts. The accepted texts are numbered where there are several."""
     accepted = [neutral(text) for text in gold]
-    told = accepted[0] if len(accepted) == 1 else " ".join(f"({i}) {text}" for i, text in enumerate(accepted, 1))
-    values = {"{question}": neutral(question), "{gold}": told, "{answer}": neutral(without_thought(answer) or answer)}
+    shown = accepted[0] if len(accepted) == 1 else " ".join(f"({i}) {text}" for i, text in enumerate(accepted, 1))
+    values = {"{question}": neutral(question), "{gold}": shown, "{answer}": neutral(without_thought(answer) or answer)}
     return JudgePrompt(form.system, re.sub(r"\{(?:question|gold|answer)\}", lambda found: values[found[0]], form.user))
 
 
@@ -207,7 +207,7 @@ class _Vectors(msgspec.Struct):
     data: list[_Vector]
 
 
-class Reply(NamedTuple):
+class JudgeReply(NamedTuple):
     """The text of a model's reply; None where there is none, and then in `fault` what the judge did instead."""
 
     text: str | None
@@ -312,16 +312,16 @@ class ModelJudge:
             return Grade("unjudged", f"the judge gave {why}", NAME)
         return Grade(outcome, f"model {self.settings.model}: {outcome}", NAME)
 
-    def reply(self, prompt: JudgePrompt) -> Reply:
+    def reply(self, prompt: JudgePrompt) -> JudgeReply:
         """The model's text to a prompt, or why there is none. Raises ConfigError if no server is named."""
         s = self.settings
         turns = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
         asked = {"model": s.model, "messages": turns, "temperature": 0, "seed": s.seed, "max_tokens": s.max_tokens}
         got = self._ask("chat/completions", asked)
         if got.fault:
-            return Reply(None, got.fault)
+            return JudgeReply(None, got.fault)
         text, why = read_reply(got.body)
-        return Reply(text, f"gave {why}" if text is None else "")
+        return JudgeReply(text, f"gave {why}" if text is None else "")
 
     def vectors(self, texts: Sequence[str]) -> tuple[list[list[float]] | None, str]:
         """The embeddings of texts by the server's `/embeddings`, or None and why there are none. Raises ConfigError."""

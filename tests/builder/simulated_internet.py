@@ -53,7 +53,7 @@ _DEVICE, _WHOLE = "lo:1", "11.0.0.1"
 _SIOCSIFADDR, _SIOCSIFFLAGS, _SIOCSIFNETMASK, _IP_FREEBIND = 0x8916, 0x8914, 0x891C, 15
 _LATE_S, _SLOW_S, _DRIP_S = 1.5, 30.0, 0.05
 _N_ALIASES = 6
-_BOMB_BYTES = 200_000_000
+_BOMB_BYTES = 20_000_000
 _GATEWAY_STATUSES = (502, 503, 504)
 EVENTS = {
     "away": "the device has no address, so that all dials fail at once",
@@ -445,6 +445,7 @@ def main(script: Path) -> None:
     _interface(_DEVICE, _WHOLE)
     world = World(values["hosts"], sorted(values["events"], key=lambda event: event["after_pages"]))
     ready, ended = threading.Event(), threading.Event()
+    _bomb()  # made now: while it is made no host would answer
     folder = script.parent
     server = threading.Thread(target=lambda: asyncio.run(_keep(world, folder, ready, ended)), daemon=True)
     server.start()
@@ -458,14 +459,18 @@ def main(script: Path) -> None:
         runs.append({"code": done.returncode, "err": done.stderr, "seconds": time.monotonic() - started})
     ended.set()
     server.join()
-    sys.stdout.write(json.dumps({
-        "runs": runs,
-        "asked": world.asked,
-        "names_asked": world.names_asked,
-        "n_inside": world.n_inside,
-        "log": world.log,
-        "served_s": [at - min(world.served_at.values()) for at in world.served_at.values()],
-    }))  # fmt: skip
+    sys.stdout.write(
+        json.dumps(
+            {
+                "runs": runs,
+                "asked": world.asked,
+                "names_asked": world.names_asked,
+                "n_inside": world.n_inside,
+                "log": world.log,
+                "served_s": [at - min(world.served_at.values()) for at in world.served_at.values()],
+            }
+        )
+    )
 
 
 def within(

@@ -70,7 +70,11 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "score": ("{data}/submissions/my-system", *SCORED, "--out", "{out}"),
     "import": ("{data}/answers.csv", *SCORED, "--submission", "my-answers", "--in", "{out}"),
     "questions convert": (QUESTIONS,),
-    "questions generate": ("--pages", "{data}/dataset", "--out", "{out}", "--n", "5", "--dry-run"),
+    # A dry run takes any file for a model: it hashes the file, and does not load it.
+    "questions generate": (
+        *("--pages", "{data}/dataset", "--out", "{out}", "--n", "1", "--dry-run"),
+        *("--model", "{data}/dataset/manifest.json"),
+    ),
     "questions sample": (QUESTIONS, "--n", "2"),
     "questions stats": (QUESTIONS,),
     "judge agreement": (str(ROOT / "no-such-file.jsonl"), str(ROOT / "no-such-file.jsonl")),
@@ -121,12 +125,9 @@ NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
 day, `dataset check`, `compare` and `power` represent them.
 """
 REFUSED = {
-    *("dataset make", "dataset takedown", "judge agreement", "judge audit", "judge labels"),
-    *("pr", "questions generate", "try", "verify"),
+    *("dataset make", "dataset takedown", "judge agreement", "judge audit", "judge labels", "pr", "try", "verify"),
 }
-"""Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed, and
-`questions generate` where no model server is named.
-"""
+"""Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed."""
 
 
 def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
@@ -58,12 +57,6 @@ class GuardedApp:
     def __init__(self, app: Any, names: tuple[str, ...]) -> None:
         self._app = app
         self._names = names
-        self._passing: set[asyncio.Task[None]] = set()
-
-    def end_streams(self) -> None:
-        """End what is being answered. A page keeps a stream open while it is shown, so this is all that ends it."""
-        for task in self._passing:
-            task.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or pass on with our headers."""
@@ -89,7 +82,6 @@ class GuardedApp:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         n_bytes = 0
-        started = complete = False
 
         async def counted() -> MutableMapping[str, Any]:
             nonlocal n_bytes
@@ -99,23 +91,11 @@ class GuardedApp:
             return {"type": "http.disconnect"} if n_bytes > MAX_BODY_BYTES else message
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
-            nonlocal started, complete
             if message["type"] == "http.response.start":
-                started = True
                 message["headers"] = [*message.get("headers", ()), *_HEADERS]
-            complete = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
-        task = asyncio.ensure_future(self._app(scope, counted, with_headers))
-        self._passing.add(task)
-        task.add_done_callback(self._passing.discard)
-        await asyncio.wait({task})
-        if not task.cancelled():
-            task.result()
-        elif not started:
-            await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE)
-        elif not complete:
-            await send({"type": "http.response.body", "body": b""})
+        await self._app(scope, counted, with_headers)
 
 
 async def _refuse(send: Send, status: int) -> None:
@@ -179,17 +159,18 @@ def listening_socket(host: str, port: int | None) -> socket.socket:
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]  # untyped where the extra is missing
-    """Uvicorn's server, which ends streams when it stops. Uvicorn alone would wait for them and log their traceback."""
+    """Uvicorn's server, which leaves its clients when it stops.
 
-    def __init__(self, app: GuardedApp) -> None:
-        super().__init__(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1))
-        self._guarded = app
+    A page keeps a stream open while it is shown. Uvicorn alone would wait for it, cancel it and log its traceback.
+    """
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._guarded.end_streams()
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
         await super().shutdown(sockets)
 
 
 def serve(app: GuardedApp, listening: socket.socket) -> None:
     """Answer requests until a signal."""
-    _Server(app).run(sockets=[listening])
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    _Server(config).run(sockets=[listening])

@@ -20,7 +20,7 @@ from harness.judging.claims import judge_replies
 from harness.judging.claims.claim_prompts import STEPS, prompt_facts, step_prompt
 from harness.judging.claims.claim_values import Assignment, Nugget
 from harness.judging.claims.judge_replies import UnreadableReplyError
-from harness.judging.judge_model import JudgePrompt, JudgeSettings, ModelJudge, Reply
+from harness.judging.judge_model import JudgePrompt, JudgeReply, JudgeSettings, ModelJudge
 
 FILE_NAME = "claim-replies.jsonl"
 MAX_TOKENS = 1_024
@@ -37,7 +37,7 @@ class Unanswered(NamedTuple):
 class Chat(Protocol):
     """A model that answers prompts. `n` is how many verdicts the step asks for."""
 
-    def reply(self, step: str, prompt: JudgePrompt, n: int) -> Reply:
+    def reply(self, step: str, prompt: JudgePrompt, n: int) -> JudgeReply:
         """The reply to a step's prompt."""
         ...
 
@@ -56,7 +56,7 @@ class ModelChat:
     def __init__(self, model: ModelJudge) -> None:
         self._model = model
 
-    def reply(self, step: str, prompt: JudgePrompt, n: int) -> Reply:
+    def reply(self, step: str, prompt: JudgePrompt, n: int) -> JudgeReply:
         """Ask the model."""
         return self._model.reply(prompt)
 

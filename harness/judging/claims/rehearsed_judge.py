@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from harness.judging.judge_model import JudgePrompt, Reply
+from harness.judging.judge_model import JudgePrompt, JudgeReply
 
 CHARACTERS_A_TOKEN = 4
 """A rule of thumb for English; a model's own tokens differ by a third."""
 
 
-class Price(NamedTuple):
+class JudgePrice(NamedTuple):
     """US dollars for a million tokens in, and for a million tokens out."""
 
     input_usd: float
     output_usd: float
 
 
-class Rehearsal:
+class JudgeRehearsal:
     """Replaces the judge. Each reply is the shortest that keeps a run going, so that no step is left out.
 
     A real answer may have no claims: the run then asks less. So the number of requests is the most.
@@ -32,11 +32,11 @@ class Rehearsal:
         self.n_requests: Counter[str] = Counter()
         self.n_characters = 0
 
-    def reply(self, step: str, prompt: JudgePrompt, n: int) -> Reply:
+    def reply(self, step: str, prompt: JudgePrompt, n: int) -> JudgeReply:
         """Count the request."""
         self.n_requests[step] += 1
         self.n_characters += len(prompt.system) + len(prompt.user)
-        return Reply(msgspec.json.encode(_shortest(step, n)).decode())
+        return JudgeReply(msgspec.json.encode(_shortest(step, n)).decode())
 
     def vectors(self, texts: Sequence[str]) -> tuple[list[list[float]] | None, str]:
         """Count the request for embeddings."""
@@ -47,7 +47,7 @@ class Rehearsal:
         """Those of the judge that would be asked: its kept replies count as kept."""
         return self._facts
 
-    def estimate(self, price: Price | None) -> dict[str, Any]:
+    def estimate(self, price: JudgePrice | None) -> dict[str, Any]:
         """Requests by step, tokens in (about) and out (at most), and the price (at most) where one is given."""
         n_chats = self.n_requests.total() - self.n_requests["embeddings"]
         tokens_in = self.n_characters // CHARACTERS_A_TOKEN
