@@ -20,6 +20,7 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from edu_rag.errors import SubmissionError
     from edu_rag.scorecard.claims_card import ClaimsCard
     from harness.exam import Exam
     from harness.judging.claims.judged_answer import ClaimCase, JudgedAnswer
@@ -180,7 +181,8 @@ def _report(
     from harness.judging.claims.claims_report import RULE, audit_mark, statuses_of
     from harness.judging.claims.judged_answer import judge_answer, steps_of
 
-    judge, exam = ClaimsJudge(model_chat(), KeptReplies(kept)), opened.exam
+    chat, exam = model_chat(), opened.exam
+    judge = ClaimsJudge(chat, KeptReplies(kept))
     facts = judge.facts(steps_of(chosen))
     audit = {} if audit_file is None else audit_mark(read_json(audit_file), str(facts["model"]), audit_file)
     judged: list[JudgedAnswer] = []
@@ -188,6 +190,8 @@ def _report(
         for case in opened.cases:
             judged.append(judge_answer(case, judge, chosen))
             stage.add("unjudged" if judged[-1].unjudged else "done")
+            if chat.given_up:
+                raise _stopped(chat.given_up, len(judged), len(opened.cases), is_kept=kept is not None)
     return ClaimsCard(
         system=opened.target.system.slug,
         dataset=exam.dataset,
@@ -201,6 +205,15 @@ def _report(
         rule=RULE,
         interval_method=METHOD,
     ), judged
+
+
+def _stopped(why: str, n_judged: int, n_cases: int, *, is_kept: bool) -> SubmissionError:
+    """The error of a run whose judge does not reply: a report of it would hold what failed as unjudged."""
+    from edu_rag.errors import SubmissionError
+
+    what = f"the judge {why}, at answer {n_judged:,} of {n_cases:,}; no report was written"
+    kept = "the replies so far are kept" if is_kept else "add --out or --judge-cache to keep replies"
+    return SubmissionError("judge", what, f"fix that and run the command again: {kept}")
 
 
 def _write(report: ClaimsCard, judged: Sequence[JudgedAnswer], out: Path | None, details: Path | None) -> None:

@@ -122,8 +122,10 @@ def read_verdict(reply: str) -> tuple[Literal["correct", "incorrect", "abstained
 NAME = "model"
 RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 MAX_REPLY_BYTES = 1_000_000
+REFUSED_TEXT = frozenset({400, 413, 422})
+"""Statuses by which a server that works refuses one text: it is too long, or a filter of contents stops it."""
 MAX_FAILURES = 3
-"""After this many answers in a row without a reply, the server is not asked again in this run."""
+"""After this many failures in a row the server is not asked again in this run. A refused text is no failure."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _READ_BYTES = 65_536
 
@@ -221,6 +223,7 @@ class _Got(msgspec.Struct):
     fault: str = ""
     again: bool = False
     wait_s: float | None = None
+    refused_text: bool = False
 
 
 def retry_after_s(value: str | None, now_s: float) -> float | None:
@@ -288,6 +291,13 @@ class ModelJudge:
         self._n_failures = 0
         self._last_fault = ""
 
+    @property
+    def given_up(self) -> str:
+        """Why the server is not asked again in this run; empty while it is asked."""
+        if self._n_failures < MAX_FAILURES:
+            return ""
+        return f"was given up after {MAX_FAILURES} failures: {self._last_fault}"
+
     def facts(self) -> Mapping[str, Any]:
         """The model and the prompt, pinned; not where the server is."""
         s = self.settings
@@ -333,8 +343,8 @@ class ModelJudge:
         s = self.settings
         if not s.base_url:
             raise ConfigError("EDU_RAG_JUDGE_URL", "is not set", "set it, e.g. to http://127.0.0.1:8000/v1")
-        if self._n_failures >= MAX_FAILURES:
-            return _Got(fault=f"was given up after {MAX_FAILURES} failures: {self._last_fault}")
+        if self.given_up:
+            return _Got(fault=self.given_up)
         body, got = msgspec.json.encode(asked), _Got(fault="was not asked")
         for attempt in range(s.tries):
             if attempt:
@@ -342,11 +352,15 @@ class ModelJudge:
             got = self._post(path, body)
             if not got.again:
                 break
-        self._n_failures = self._n_failures + 1 if got.fault else 0
-        if got.fault:
-            self._last_fault = got.fault
-            return _Got(fault=f"gave no reply: {got.fault}")
-        return got
+        return self._counted(got)
+
+    def _counted(self, got: _Got) -> _Got:
+        if not got.fault:
+            self._n_failures = 0
+            return got
+        if not got.refused_text:
+            self._n_failures, self._last_fault = self._n_failures + 1, got.fault
+        return _Got(fault=f"gave no reply: {got.fault}")
 
     def _post(self, path: str, body: bytes) -> _Got:
         s = self.settings
@@ -375,8 +389,9 @@ class ModelJudge:
     def _read(self, response: requests.Response, deadline: float) -> _Got:
         if response.status_code != 200:
             wait = retry_after_s(response.headers.get("Retry-After"), self._now())
-            again = response.status_code in RETRY_STATUSES
-            return _Got(fault=f"HTTP status {response.status_code}", again=again, wait_s=wait)
+            status = response.status_code
+            again, refused = status in RETRY_STATUSES, status in REFUSED_TEXT
+            return _Got(fault=f"HTTP status {status}", again=again, wait_s=wait, refused_text=refused)
         parts: list[bytes] = []
         n_bytes = 0
         for part in self._parts(response):

@@ -214,7 +214,7 @@ def test_an_answer_without_claims_has_nothing_to_judge(desk: Desk, judge: Any) -
 def test_a_stopped_run_asks_only_what_it_lacks(desk: Desk, judge: Any) -> None:
     kept = desk.folder / "replies.jsonl"
     words = ("--metrics", "faithfulness,claim_recall", "--judge-cache", str(kept))
-    judge(support=refusal(401))
+    judge(support=refusal(400))
     assert desk.report(*words)["by"]["faithfulness"]["n_unjudged"] == 1
     n_kept = len(kept.read_bytes().splitlines())
     kept.write_bytes(kept.read_bytes() + b'{"key":"torn')
@@ -226,6 +226,19 @@ def test_a_stopped_run_asks_only_what_it_lacks(desk: Desk, judge: Any) -> None:
     third = judge(claims=refusal(401), support=refusal(401))
     assert desk.report(*words)["by"]["faithfulness"] == found
     assert third.asked == []
+
+
+def test_a_run_whose_judge_was_given_up_is_an_error_and_leaves_the_report_alone(desk: Desk, judge: Any) -> None:
+    words = ("--metrics", "faithfulness,claim_recall", "--out", str(desk.folder / "results"))
+    script = judge(claims=refusal(401))
+    result = desk.call(*words)
+    assert "the judge was given up after 3 failures: HTTP status 401, at answer" in str(result.exception)
+    assert "the replies so far are kept" in str(result.exception)
+    assert isinstance(result.exception, EduRagError)
+    assert len(script.asked) == 3
+    assert not list(desk.folder.rglob("claims.json"))
+    judge()
+    assert desk.report(*words)["by"]["faithfulness"]["n_unjudged"] == 0
 
 
 def test_a_dry_run_counts_the_requests_of_a_run_and_asks_nobody(

@@ -58,5 +58,8 @@ def test_the_numbers_of_the_model_judge_are_those_of_the_code() -> None:
     told = re.search(r"Statuses ([\d, ]+),", SECTION)
     assert told
     assert {int(status) for status in told[1].split(", ")} == judge_model.RETRY_STATUSES
+    refused = re.search(r"statuses ([\d, ]+ and \d+), which refuse one text", SECTION)
+    assert refused
+    assert {int(status) for status in re.findall(r"\d+", refused[1])} == judge_model.REFUSED_TEXT
     assert (judge_model.MAX_FAILURES, judge_model.MAX_REPLY_BYTES) == (3, 1_000_000)
     assert (judge_prompt.MAX_REPLY_CHARACTERS, judge_prompt.VERSION) == (100_000, "judge-v1")

@@ -167,8 +167,14 @@ def test_a_server_that_fails_every_time_is_given_up_and_says_why(answering: Any)
 
 
 def test_failures_apart_from_one_another_give_nothing_up(answering: Any) -> None:
-    judge, _, _ = answering(refusal(400), refusal(400), CORRECT, refusal(400), refusal(400), CORRECT)
+    judge, _, _ = answering(refusal(401), refusal(401), CORRECT, refusal(401), refusal(401), CORRECT)
     assert [grade(judge).outcome for _ in range(6)] == ["unjudged", "unjudged", "correct"] * 2
+
+
+def test_refused_texts_do_not_give_up_a_server_that_works(answering: Any) -> None:
+    judge, _, _ = answering(refusal(400), refusal(413), refusal(422), refusal(400), CORRECT)
+    assert [grade(judge).outcome for _ in range(5)] == ["unjudged"] * 4 + ["correct"]
+    assert judge.given_up == ""
 
 
 def test_a_reply_cut_off_is_asked_again_and_then_unjudged(answering: Any) -> None:

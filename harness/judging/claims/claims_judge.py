@@ -64,6 +64,11 @@ class ModelChat:
         """Ask the server's embedding model."""
         return self._model.vectors(texts)
 
+    @property
+    def given_up(self) -> str:
+        """Why the server is not asked again in this run; empty while it is asked."""
+        return self._model.given_up
+
     def facts(self) -> Mapping[str, Any]:
         """The model and how it is asked; the prompts are the judge's."""
         return _facts_of(self._model.settings)
