@@ -100,6 +100,8 @@ class Generator:
         try:
             kept = self._replies.reply(model, request)
         except SubmissionError as error:
+            with self._turn:
+                self.used[role].update(no_reply=1)
             raise self._failed[role].failed(error) from None
         self._failed[role].replied()
         with self._turn:

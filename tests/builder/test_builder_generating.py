@@ -261,6 +261,17 @@ def test_a_server_that_refuses_everything_ends_the_run(
     assert not (tmp_path / "questions.jsonl").exists()
 
 
+def test_an_empty_reply_without_the_evidence_does_not_pass_for_a_wrong_answer(
+    pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with chatting(answering("closed", "")) as asked:
+        use(monkeypatch, asked)
+        generate(pages, tmp_path, "--n", 1)
+    assert lines_of(tmp_path / "questions.jsonl") == []
+    assert [line["reason"] for line in lines_of(tmp_path / "rejected.jsonl")] == ["reader: the reply is empty"]
+    assert json.loads((tmp_path / "report.json").read_text())["used"]["reader"]["no_reply"] == 1
+
+
 def test_refusals_do_not_end_a_run_whose_model_replies_but_an_outage_does() -> None:
     requests, refusal, outage = FailedRequests(), NoReplyError("m", "is too long"), SubmissionError("m", "is away")
     requests.replied()
@@ -457,7 +468,7 @@ def answering(kind: str, reply: str) -> Callable[[str], str]:
     marks = {
         "all": lambda request: "letters of all right" in request,
         "open": lambda request: "<passage_1>" in request and "letters of all right" not in request,
-        "closed": lambda request: "<passage_1>" not in request,
+        "closed": lambda request: "<passage_1>" not in request and "Write one question" not in request,
     }
     return lambda request: reply if marks[kind](request) else model(request)
 
