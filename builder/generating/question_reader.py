@@ -23,7 +23,7 @@ _LETTERS = re.compile(r"(?<!\w)[a-z](?!\w)")
 _REST = r"(?:(?! but\b)[^.,;:!?\n])*"
 _UNKNOWN = re.compile(
     r"\W*(?:sorry\W+)?(?:(?:based on|according to|from) (?:the|this|these) \w+(?: \w+)?, )?(?:"
-    rf"(?:i|we) (?:do not|don\W?t|cannot|can not|can\W?t) (?:know|say|tell|answer)\b{_REST}"
+    rf"(?:i|we) (?:do not|don\W?t|cannot|can not|can\W?t) (?:know(?! of\b)|say|tell|answer)\b{_REST}"
     r"|(?:the|this|these) (?:given |provided )?(?:text|passage|page|context|article)s? "
     r"(?:does not|doesn\W?t|do not|don\W?t) "
     rf"(?:know|say|tell|answer|state|mention|specify|provide|contain|give)\b{_REST}"
