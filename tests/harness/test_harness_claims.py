@@ -165,19 +165,20 @@ def test_every_question_counts_in_every_metric_with_numerator_denominator_and_in
         for name, row in found["by"].items()
     }
     # q0 has two claims of which one speaks of mitosis; q1 abstains; q2 says "ice" without passages; q3 has no line.
-    assert rows["faithfulness"] == (0.5, 0.5, 1, 3, 0)
+    assert rows["faithfulness"] == (0.25, 0.5, 2, 2, 0)
     assert rows["claim_precision"] == (0.25, 0.5, 2, 2, 0)
     assert rows["claim_recall"] == (0.5, 2.0, 4, 0, 0)
     assert rows["answer_relevancy"] == (0.4, 1.6, 4, 0, 0)
     assert rows["context_precision"] == (0.25, 0.5, 2, 2, 0)
-    assert rows["context_recall"] == (1.0, 2.0, 2, 2, 0)
+    assert rows["context_recall"] == (0.5, 2.0, 4, 0, 0)
+    assert rows["retrieved_recall"] == (0.5, 2.0, 4, 0, 0)
     assert rows["retrieved_precision"] == (1.0, 2.0, 2, 2, 0)
     assert rows["nuggets_vital"] == (0.25, 1.0, 4, 0, 0)
     assert rows["nuggets_strict_vital"] == (0.0, 0.0, 4, 0, 0)
     assert rows["correctness_3"] == (2.5, 10.0, 4, 0, 0)
     assert rows["correct_3"] == (0.5, 2.0, 4, 0, 0)
     assert found["by"]["claim_recall"]["interval"] == [0.0, 1.0]
-    assert found["by"]["faithfulness"]["interval"] is None
+    assert found["by"]["faithfulness"]["interval"] == [0.0, 0.5]
     assert found["judge"]["name"].startswith("m (claims#")
     assert set(found["judge"]["prompts"]) >= {"claims-v1", "correctness-3-v1"}
 
@@ -220,7 +221,7 @@ def test_a_stopped_run_asks_only_what_it_lacks(desk: Desk, judge: Any) -> None:
     kept.write_bytes(kept.read_bytes() + b'{"key":"torn')
     second = judge()
     found = desk.report(*words)["by"]["faithfulness"]
-    assert (found["mean"], found["n_unjudged"]) == (0.5, 0)
+    assert (found["mean"], found["n_unjudged"]) == (0.25, 0)
     assert n_kept > 0
     assert {step_of(asked) for _, asked in second.asked} == {"support"}
     third = judge(claims=refusal(401), support=refusal(401))
@@ -298,7 +299,7 @@ def test_peoples_nuggets_replace_the_judges(desk: Desk, judge: Any) -> None:
     path.write_text(json.dumps({"question_id": "q0", "nuggets": nuggets}) + "\n")
     row = desk.report("--metrics", "nuggets", "--nuggets", str(path))["by"]
     assert (row["nuggets_vital"]["n_nothing"], row["nuggets_all"]["n_nothing"]) == (1, 0)
-    assert [step_of(asked) for _, asked in script.asked] == ["assigned", "nuggets", "assigned"]
+    assert [step_of(asked) for _, asked in script.asked] == ["assigned", "nuggets", "nuggets", "assigned", "nuggets"]
     for line, fault in (
         ({"question_id": "q9", "nuggets": nuggets}, "unknown question id 'q9'"),
         ({"question_id": "q0", "nuggets": [{"text": "", "importance": "okay"}]}, "a nugget is not a text"),

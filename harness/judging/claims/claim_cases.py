@@ -16,7 +16,7 @@ from harness.exam import Exam
 from harness.judging.claims.claim_values import IMPORTANCES, Nugget
 from harness.judging.claims.judge_replies import MAX_CHARACTERS, MAX_NUGGETS
 from harness.judging.claims.judged_answer import ClaimCase, Status
-from harness.judging.free_text import only_abstains
+from harness.judging.free_text import abstains
 from harness.reading.answers import MAX_CHARACTERS as MAX_ANSWER_CHARACTERS
 from harness.reading.answers import read_answer
 from harness.reading.wrappers import without_thought
@@ -62,16 +62,16 @@ def _case(
     passages: Sequence[str],
     nuggets: Mapping[str, Sequence[Nugget]] | None,
 ) -> ClaimCase:
-    status, answer = said(question, prediction)
     references = gold.texts or (question.choices[gold.answer or ""],)
+    status, answer = answer_of(question, references, prediction)
     listed = None if nuggets is None else nuggets.get(question.question_id)
     return ClaimCase(question.question_id, question.text, references, status, answer, passages, listed)
 
 
-def said(question: Question, prediction: Prediction | None) -> tuple[Status, str]:
+def answer_of(question: Question, references: Sequence[str], prediction: Prediction | None) -> tuple[Status, str]:
     """Whether the system answered, and what: of a question with choices the text of the choice that it names.
 
-    Too long an answer, and a thought without an end, are failures, as the rules of free text have them.
+    "I don't know" is an answer where a reference says it: the question has no other one. Too long an answer, and a thought without an end, are failures, as the rules of free text have them.
     """
     if prediction is None or prediction.status != "ok":
         return "failed", ""
@@ -80,7 +80,7 @@ def said(question: Question, prediction: Prediction | None) -> tuple[Status, str
     answer = without_thought(prediction.answer)
     if answer is None or len(prediction.answer) > MAX_ANSWER_CHARACTERS:
         return "failed", ""
-    if not answer.strip() or only_abstains(answer):
+    if not answer.strip() or abstains(answer, references):
         return "abstained", ""
     label = read_answer(answer, question.choices).label if question.choices else None
     return "answered", question.choices[label] if label else answer
