@@ -184,8 +184,13 @@ def test_a_total_counts_every_question_and_bounds_what_is_unjudged() -> None:
         judged(3, "the judge broke"),
     ]
     total = metric_total("faithfulness", answers)
-    assert (total.n_questions, total.denominator, total.n_nothing, total.n_unjudged) == (4, 2, 1, 1)
-    assert (total.numerator, total.mean, total.least, total.most) == (1.5, 0.75, 0.5, pytest.approx(2.5 / 3))
+    assert (total.n_questions, total.denominator, total.n_no_value, total.n_unjudged) == (4, 2, 1, 1)
+    assert (total.numerator, total.mean, total.lowest_mean, total.highest_mean) == (
+        1.5,
+        0.75,
+        0.5,
+        pytest.approx(2.5 / 3),
+    )
     assert total.interval == (0.5, 1.0)
     assert total.reasons == {"the judge broke": 1}
 
@@ -195,8 +200,8 @@ def test_a_total_counts_every_question_and_bounds_what_is_unjudged() -> None:
 )
 def test_no_total_is_nan_and_its_parts_add_up(found: list[ClaimValue | str], metric: str) -> None:
     total = metric_total(metric, [judged(i, value, metric) for i, value in enumerate(found)])
-    assert total.denominator + total.n_nothing + total.n_unjudged == total.n_questions == len(found)
-    for number in (total.mean, total.least, total.most, *(total.interval or ())):
+    assert total.denominator + total.n_no_value + total.n_unjudged == total.n_questions == len(found)
+    for number in (total.mean, total.lowest_mean, total.highest_mean, *(total.interval or ())):
         assert number is None or math.isfinite(number)
     assert (total.mean is None) == (total.denominator == 0)
 

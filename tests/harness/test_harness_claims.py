@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -161,7 +162,7 @@ def test_every_question_counts_in_every_metric_with_numerator_denominator_and_in
     found = desk.report("--metrics", f"{ragas},{others}")
     assert found["statuses"] == {"answered": 2, "abstained": 1, "failed": 1}
     rows = {
-        name: (row["mean"], row["numerator"], row["denominator"], row["n_nothing"], row["n_unjudged"])
+        name: (row["mean"], row["numerator"], row["denominator"], row["n_no_value"], row["n_unjudged"])
         for name, row in found["by"].items()
     }
     # q0 has two claims of which one speaks of mitosis; q1 abstains; q2 says "ice" without passages; q3 has no line.
@@ -199,8 +200,8 @@ def test_what_the_judge_fails_on_is_counted_and_never_a_verdict(
 ) -> None:
     judge(**{step: fault})
     row = desk.report("--metrics", "claim_precision")["by"]["claim_precision"]
-    assert (row["mean"], row["denominator"], row["n_nothing"], row["n_unjudged"]) == (None, 0, 2, 2)
-    assert (row["least"], row["most"], row["interval"]) == (0.0, 1.0, None)
+    assert (row["mean"], row["denominator"], row["n_no_value"], row["n_unjudged"]) == (None, 0, 2, 2)
+    assert (row["lowest_mean"], row["highest_mean"], row["interval"]) == (0.0, 1.0, None)
     assert list(row["reasons"].values()) == [2] or sum(row["reasons"].values()) == 2
     assert why in " ".join(row["reasons"])
 
@@ -208,7 +209,7 @@ def test_what_the_judge_fails_on_is_counted_and_never_a_verdict(
 def test_an_answer_without_claims_has_nothing_to_judge(desk: Desk, judge: Any) -> None:
     script = judge(claims={"claims": []})
     row = desk.report("--metrics", "claim_precision")["by"]["claim_precision"]
-    assert (row["mean"], row["n_nothing"], row["n_unjudged"]) == (None, 4, 0)
+    assert (row["mean"], row["n_no_value"], row["n_unjudged"]) == (None, 4, 0)
     assert {step_of(asked) for _, asked in script.asked} == {"claims"}
 
 
@@ -279,6 +280,7 @@ def test_a_report_is_next_to_the_scorecard_with_its_details_and_the_judges_mark(
     details, out = desk.folder / "details.jsonl", desk.folder / "results"
     words = ("--metrics", "faithfulness,nuggets", "--audit", str(desk.folder / "audit.json"))
     result = desk.call(*words, "--out", str(out), "--details", str(details))
+    assert re.search(r"faithfulness +0.250 +0.000 … 0.500 +0.500 +2 +2 +0 +0.250 … 0.250", result.stdout)
     assert "kappa 0.200 with people on 9 answers as correctness-3: below (bound 0.6)" in result.stdout
     report = json.loads((out / "tiny-1.0.0" / "test" / "mine" / "claims.json").read_text())
     assert report["audit"]["mark"] == "below"
@@ -298,7 +300,7 @@ def test_peoples_nuggets_replace_the_judges(desk: Desk, judge: Any) -> None:
     nuggets = [{"text": "mitosis", "importance": "okay"}]
     path.write_text(json.dumps({"question_id": "q0", "nuggets": nuggets}) + "\n")
     row = desk.report("--metrics", "nuggets", "--nuggets", str(path))["by"]
-    assert (row["nuggets_vital"]["n_nothing"], row["nuggets_all"]["n_nothing"]) == (1, 0)
+    assert (row["nuggets_vital"]["n_no_value"], row["nuggets_all"]["n_no_value"]) == (1, 0)
     assert [step_of(asked) for _, asked in script.asked] == ["assigned", "nuggets", "nuggets", "assigned", "nuggets"]
     for line, fault in (
         ({"question_id": "q9", "nuggets": nuggets}, "unknown question id 'q9'"),

@@ -71,7 +71,8 @@ def _case(
 def answer_of(question: Question, references: Sequence[str], prediction: Prediction | None) -> tuple[Status, str]:
     """Whether the system answered, and what: of a question with choices the text of the choice that it names.
 
-    "I don't know" is an answer where a reference says it: the question has no other one. Too long an answer, and a thought without an end, are failures, as the rules of free text have them.
+    "I don't know" is an answer where it is a reference. Too long an answer, and a thought without an end, are failures,
+    as the rules of free text have them.
     """
     if prediction is None or prediction.status != "ok":
         return "failed", ""

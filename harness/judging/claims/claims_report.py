@@ -12,7 +12,7 @@ from harness.judging.claims.judged_answer import JudgedAnswer, Status
 
 RULE = "claims-v1"
 """The version of the metrics, of what a missing answer is worth, and of the limits on passages."""
-_HEAD = f"{'metric':22} {'mean':>6} {'95 %':>15} {'sum':>9} {'/ n':>6} {'nothing':>8} {'unjudged':>8} {'if judged':>15}"
+_HEAD = f"{'metric':22} {'mean':>6} {'95 %':>15} {'sum':>9} {'/ n':>6} {'no value':>8} {'unjudged':>8} {'bounds':>15}"
 
 
 def statuses_of(judged: Sequence[JudgedAnswer]) -> dict[str, int]:
@@ -61,10 +61,13 @@ def report_lines(report: ClaimsCard) -> Iterator[str]:
     yield f"questions  {', '.join(f'{status} {n:,}' for status, n in report.statuses.items())}"
     yield _HEAD
     for total in report.metrics:
-        ends = (total.least, total.most) if total.least is not None and total.most is not None else None
-        bounds = _range(ends if total.n_unjudged else None)
-        numbers = f"{total.numerator:9.3f} {total.denominator:6,} {total.n_nothing:8,} {total.n_unjudged:8,}"
-        yield f"{total.metric:22} {_number(total.mean):>6} {_range(total.interval):>15} {numbers} {bounds:>15}"
+        ends = (
+            (total.lowest_mean, total.highest_mean)
+            if total.lowest_mean is not None and total.highest_mean is not None
+            else None
+        )
+        numbers = f"{total.numerator:9.3f} {total.denominator:6,} {total.n_no_value:8,} {total.n_unjudged:8,}"
+        yield f"{total.metric:22} {_number(total.mean):>6} {_range(total.interval):>15} {numbers} {_range(ends):>15}"
     for reason, n in _reasons(report.metrics)[:5]:
         yield f"unjudged   {n:,} values: {reason[:200]}"
 
