@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from edu_rag.errors import EduRagError
+from edu_rag.errors import DataError, EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question, Span, WebPage, page_id_of
 from harness.commands.claims_command import claims as claims_command
 from harness.judging.claims.claim_prompts import STEPS
+from harness.judging.claims.claims_report import audit_mark
 from harness.judging.judge_model import template
 from tests.harness.conftest import WHEN
 from tests.harness.judge_server import Script, refusal, said, serving
@@ -294,6 +295,21 @@ def test_a_report_is_next_to_the_scorecard_with_its_details_and_the_judges_mark(
     assert "is an audit of other" in str(desk.call(*words).exception)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"kappa": "0.9"}, {"kappa": []}, {"n": 1.5}, {"n": None}, {"kappa_interval": [1]}, {"spearman_interval": "ab"}],
+)
+def test_an_audit_of_another_form_is_one_error_before_anything_is_judged(change: dict[str, Any]) -> None:
+    rates = {"n": 9, "kappa": 0.2, "kappa_interval": [0.0, 0.4], "spearman": None, "spearman_interval": None}
+    chain = [{"model": "m", "judge": "correctness-3"}]
+    values = {"least_kappa": 0.6, "judge": {"chain": chain}, "groups": [{"mark": "below", "judged": rates}]}
+    assert audit_mark(values, "m", "audit.json")["kappa"] == 0.2
+    faulty = [{"mark": "below", "judged": rates | change}]
+    for other in (values | {"groups": faulty}, values | {"groups": []}, values | {"least_kappa": "0.6"}, [values]):
+        with pytest.raises(DataError, match="audit.json: is not an audit"):
+            audit_mark(other, "m", "audit.json")
+
+
 def test_peoples_nuggets_replace_the_judges(desk: Desk, judge: Any) -> None:
     script = judge()
     path = desk.folder / "nuggets.jsonl"
@@ -304,8 +320,10 @@ def test_peoples_nuggets_replace_the_judges(desk: Desk, judge: Any) -> None:
     assert [step_of(asked) for _, asked in script.asked] == ["assigned", "nuggets", "nuggets", "assigned", "nuggets"]
     for line, fault in (
         ({"question_id": "q9", "nuggets": nuggets}, "unknown question id 'q9'"),
-        ({"question_id": "q0", "nuggets": [{"text": "", "importance": "okay"}]}, "a nugget is not a text"),
-        ({"question_id": "q0"}, "is not an object with question_id and nuggets"),
+        ({"question_id": "q0", "nuggets": [{"text": " ", "importance": "okay"}]}, "is not a line of nuggets"),
+        ({"question_id": "q0", "nuggets": [{"text": "t", "importance": []}]}, "is not a line of nuggets"),
+        ({"question_id": "q0"}, "is not a line of nuggets: Object missing required field `nuggets`"),
+        ({"question_id": [], "nuggets": nuggets}, "is not a line of nuggets: Expected `str`, got `array`"),
     ):
         path.write_text(json.dumps(line) + "\n")
         assert f"nuggets.jsonl:1: {fault}" in str(desk.call("--nuggets", str(path)).exception)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
@@ -13,7 +15,7 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question, WebPage
 from edu_rag.scorecard.card import Passage, Prediction
 from harness.exam import Exam
-from harness.judging.claims.claim_values import IMPORTANCES, Nugget
+from harness.judging.claims.claim_values import Importance, Nugget
 from harness.judging.claims.judge_replies import MAX_CHARACTERS, MAX_NUGGETS
 from harness.judging.claims.judged_answer import ClaimCase, Status
 from harness.judging.free_text import abstains
@@ -87,6 +89,16 @@ def answer_of(question: Question, references: Sequence[str], prediction: Predict
     return "answered", question.choices[label] if label else answer
 
 
+class _NuggetField(msgspec.Struct):
+    text: Annotated[str, msgspec.Meta(max_length=MAX_CHARACTERS, pattern=r"\S")]
+    importance: Importance
+
+
+class _NuggetsLine(msgspec.Struct, forbid_unknown_fields=True):
+    question_id: str
+    nuggets: Annotated[list[_NuggetField], msgspec.Meta(max_length=MAX_NUGGETS)]
+
+
 def read_nuggets_file(path: Path, known: Iterable[str]) -> dict[str, list[Nugget]]:
     """People's nuggets by question id: JSON lines `{"question_id", "nuggets": [{"text", "importance"}]}`.
 
@@ -95,25 +107,13 @@ def read_nuggets_file(path: Path, known: Iterable[str]) -> dict[str, list[Nugget
     ids, found = set(known), dict[str, list[Nugget]]()
     for number, value in read_values(path):
         where = f"{path}:{number}"
-        if not isinstance(value, dict) or set(value) != {"question_id", "nuggets"}:
-            raise DataError(where, "is not an object with question_id and nuggets alone", "write those two fields")
-        question_id = value["question_id"]
-        if question_id not in ids or question_id in found:
-            what = "repeated" if question_id in found else "unknown"
-            raise DataError(where, f"{what} question id {str(question_id)[:60]!r}", "name each question once")
-        found[question_id] = _nuggets(where, value["nuggets"])
+        try:
+            line = msgspec.convert(value, _NuggetsLine)
+        except msgspec.ValidationError as error:
+            remedy = "write question_id, and nuggets with text and importance (vital or okay)"
+            raise DataError(where, f"is not a line of nuggets: {str(error)[:200]}", remedy) from None
+        if line.question_id not in ids or line.question_id in found:
+            what = "repeated" if line.question_id in found else "unknown"
+            raise DataError(where, f"{what} question id {line.question_id[:60]!r}", "name each question once")
+        found[line.question_id] = [Nugget(field.text.strip(), field.importance) for field in line.nuggets]
     return found
-
-
-def _nuggets(where: str, values: Any) -> list[Nugget]:
-    if not isinstance(values, list) or len(values) > MAX_NUGGETS:
-        raise DataError(where, f"nuggets is not a list of at most {MAX_NUGGETS}", "write a list of objects")
-    nuggets = []
-    for value in values:
-        fields = value if isinstance(value, dict) else {}
-        text, importance = fields.get("text"), fields.get("importance")
-        if not isinstance(text, str) or not 0 < len(text.strip()) <= MAX_CHARACTERS or importance not in IMPORTANCES:
-            what = f"a nugget is not a text of at most {MAX_CHARACTERS:,} characters with an importance"
-            raise DataError(where, what, "write text, and importance as vital or okay")
-        nuggets.append(Nugget(text.strip(), importance))
-    return nuggets
