@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question, Span, WebPage, page_id_of
 from harness.commands.claims_command import claims as claims_command
 from harness.judging.claims.claim_prompts import STEPS
+from harness.judging.claims.claims_judge import KeptReplies
 from harness.judging.claims.claims_report import audit_mark
 from harness.judging.judge_model import template
 from tests.harness.conftest import WHEN
@@ -231,6 +234,45 @@ def test_a_stopped_run_asks_only_what_it_lacks(desk: Desk, judge: Any) -> None:
     assert third.asked == []
 
 
+def test_another_embedding_model_leaves_the_kept_replies_in_use(
+    desk: Desk, judge: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = judge()
+    words = ("--metrics", "answer_relevancy", "--judge-cache", str(desk.folder / "replies.jsonl"))
+    desk.report(*words)
+    n_first = len(script.asked)
+    monkeypatch.setenv("EDU_RAG_JUDGE_EMBEDDINGS", "another")
+    desk.report(*words)
+    assert {path for path, _ in script.asked[n_first:]} == {"/v1/embeddings"}
+
+
+def test_a_dry_run_changes_no_kept_reply(desk: Desk, judge: Any) -> None:
+    judge()
+    kept = desk.folder / "replies.jsonl"
+    words = ("--metrics", "claim_recall", "--judge-cache", str(kept))
+    desk.report(*words)
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-5])
+    assert json.loads(desk.call(*words, "--dry-run", "--json").stdout)["n_requests"] == 1
+    assert kept.read_bytes() == whole[:-5]
+
+
+def test_a_line_that_another_process_still_writes_is_not_cut(tmp_path: Path) -> None:
+    path, rows = tmp_path / "replies.jsonl", list[str]()
+    path.write_bytes(b'{"key":"a","step":"s"}\n')
+    reader = threading.Thread(target=lambda: rows.extend(KeptReplies(path)._rows))
+    with path.open("ab") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        stream.write(b'{"key":"b"')
+        stream.flush()
+        reader.start()
+        reader.join(0.05)  # it waits for the lock; without one it would be done
+        stream.write(b',"step":"s"}\n')
+    reader.join()
+    assert rows == ["a", "b"]
+    assert path.read_bytes().count(b"\n") == 2
+
+
 def test_a_run_whose_judge_was_given_up_is_an_error_and_leaves_the_report_alone(desk: Desk, judge: Any) -> None:
     words = ("--metrics", "faithfulness,claim_recall", "--out", str(desk.folder / "results"))
     script = judge(claims=refusal(401))
@@ -306,7 +348,7 @@ def test_an_audit_of_another_form_is_one_error_before_anything_is_judged(change:
     assert audit_mark(values, "m", "audit.json")["kappa"] == 0.2
     faulty = [{"mark": "below", "judged": rates | change}]
     for other in (values | {"groups": faulty}, values | {"groups": []}, values | {"least_kappa": "0.6"}, [values]):
-        with pytest.raises(DataError, match="audit.json: is not an audit"):
+        with pytest.raises(DataError, match="is not an audit"):
             audit_mark(other, "m", "audit.json")
 
 
