@@ -38,7 +38,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 """q3 has no line."""
 REPLIES: dict[str, Any] = {
     "claims": lambda text: {"claims": [part.strip() + "." for part in text.split(".") if part.strip()]},
-    "support": lambda text: {"verdicts": [int("mitosis" in part) for part in text.split(" (")]},
+    "support": lambda text: {"verdicts": [int("mitosis" in part) for part in text.split("> <")]},
     "relevant": lambda text: {"verdict": int("mitosis" in text)},
     "asked": lambda text: {"questions": ["How do cells divide?", "When?"], "noncommittal": 0},
     "nuggets": lambda text: {"nuggets": [{"text": "mitosis", "importance": "vital"}]},
