@@ -40,7 +40,7 @@ REPLIES: dict[str, Any] = {
     "claims": lambda text: {"claims": [part.strip() + "." for part in text.split(".") if part.strip()]},
     "support": lambda text: {"verdicts": [int("mitosis" in part) for part in text.split("> <")]},
     "relevant": lambda text: {"verdict": int("mitosis" in text)},
-    "asked": lambda text: {"questions": ["How do cells divide?", "When?"], "noncommittal": 0},
+    "asked": lambda text: {"questions": ["How do cells divide?", "When?", "How?"], "noncommittal": 0},
     "nuggets": lambda text: {"nuggets": [{"text": "mitosis", "importance": "vital"}]},
     "assigned": lambda text: {"assignments": ["partial_support"]},
     "correctness-1": lambda text: {"score": 2},
@@ -62,7 +62,7 @@ def answering(script: list[Script], **others: Any) -> Callable[[Any], None]:
     def respond(handler: Any) -> None:
         path, asked = script[0].asked[-1]
         if path.endswith("/embeddings"):
-            vectors = [[1.0, 0.0], [0.6, 0.8], [1.0, 0.0]][: len(asked["input"])]
+            vectors = [[1.0, 0.0], [0.6, 0.8], [1.0, 0.0], [0.8, 0.6]][: len(asked["input"])]
             body = json.dumps({"data": [{"index": i, "embedding": v} for i, v in enumerate(vectors)]}).encode()
         else:
             step, user = step_of(asked), asked["messages"][1]["content"]
@@ -206,7 +206,7 @@ def test_what_the_judge_fails_on_is_counted_and_never_a_verdict(
     row = desk.report("--metrics", "claim_precision")["by"]["claim_precision"]
     assert (row["mean"], row["denominator"], row["n_no_value"], row["n_unjudged"]) == (None, 0, 2, 2)
     assert (row["lowest_mean"], row["highest_mean"], row["interval"]) == (0.0, 1.0, None)
-    assert list(row["reasons"].values()) == [2] or sum(row["reasons"].values()) == 2
+    assert sum(row["reasons"].values()) == 2
     assert why in " ".join(row["reasons"])
 
 
@@ -302,8 +302,10 @@ def test_a_dry_run_counts_the_requests_of_a_run_and_asks_nobody(
     assert planned["by_step"] == done
     assert planned["n_requests"] == sum(done.values())
     tokens_in, tokens_out = planned["input_tokens_about"], planned["output_tokens_at_most"]
+    characters = sum(len(turn["content"]) for _, asked in script.asked for turn in asked["messages"])
+    assert tokens_in >= characters // 4  # the answers here have fewer claims than five
     assert tokens_out == 1_024 * planned["n_requests"]
-    assert planned["usd_at_most"] == pytest.approx((tokens_in + 2 * tokens_out) / 1e6, abs=1e-4)
+    assert planned["usd_about"] == pytest.approx((tokens_in + 2 * tokens_out) / 1e6, abs=1e-4)
     assert json.loads(desk.call(*words, "--dry-run", "--json").stdout)["n_requests"] == 0
     for name in ("URL", "MODEL", "EMBEDDINGS"):
         monkeypatch.delenv(f"EDU_RAG_JUDGE_{name}")

@@ -72,15 +72,16 @@ def test_verdicts_are_as_many_as_claims_and_0_or_1(verdicts: str) -> None:
 
 def test_other_steps_are_read_as_strictly() -> None:
     assert replies.read_relevant('{"verdict": 1}') is True
-    assert replies.read_questions('{"questions": ["Why?"], "noncommittal": 0}') == (["Why?"], False)
+    asked = ["Why?", "How?", "When?"]
+    assert replies.read_questions(json.dumps({"questions": asked, "noncommittal": 0})) == (asked, False)
     nuggets = '{"nuggets": [{"text": "it floats", "importance": "okay"}]}'
     assert replies.read_nuggets(nuggets) == [Nugget("it floats", "okay")]
     assert replies.read_assignments('{"assignments": ["partial_support"]}', 1) == ["partial_support"]
     assert [replies.read_score(f'{{"score": {score}}}') for score in ("1", "4.5", "5")] == [1.0, 4.5, 5.0]
     bad: list[tuple[Any, str]] = [
         (replies.read_relevant, '{"verdict": "yes"}'),
-        (replies.read_questions, '{"questions": [], "noncommittal": 0}'),
-        (replies.read_questions, '{"questions": ["Why?"]}'),
+        *((replies.read_questions, json.dumps({"questions": ["Why?"] * n, "noncommittal": 0})) for n in (0, 1, 2, 4)),
+        (replies.read_questions, json.dumps({"questions": asked})),
         (replies.read_nuggets, nuggets.replace("okay", "great")),
         (lambda reply: replies.read_assignments(reply, 1), '{"assignments": ["Support"]}'),
         *((replies.read_score, f'{{"score": {score}}}') for score in ("0", "5.1", "true", '"5"', "1e999", "null")),
