@@ -147,6 +147,16 @@ def test_i_do_not_know_is_an_answer_where_it_is_the_reference(
 
 
 @pytest.mark.parametrize(
+    ("answer", "found"),
+    [("B", ("answered", "I don't know")), ("a", ("answered", "no")), ("I have no idea", ("abstained", ""))],
+)
+def test_with_choices_the_named_choice_is_the_answer(answer: str, found: tuple[Status, str]) -> None:
+    choices = {"a": "no", "b": "I don't know"}
+    question = Question(question_id="q", text="Why?", choices=choices, kind="multiple_choice", split="test")
+    assert answer_of(question, ["no"], Prediction(question_id="q", answer=answer)) == found
+
+
+@pytest.mark.parametrize(
     ("vital", "strict", "value"),
     [(True, True, 1 / 2), (True, False, 3 / 4), (False, True, 1 / 2), (False, False, 5 / 8)],
 )

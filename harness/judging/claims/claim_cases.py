@@ -83,10 +83,11 @@ def answer_of(question: Question, references: Sequence[str], prediction: Predict
     answer = without_thought(prediction.answer)
     if answer is None or len(prediction.answer) > MAX_ANSWER_CHARACTERS:
         return "failed", ""
-    if not answer.strip() or abstains(answer, references):
+    if question.choices and (label := read_answer(answer, question.choices).label):
+        return "answered", question.choices[label]
+    if not answer.strip() or abstains(answer, () if question.choices else references):
         return "abstained", ""
-    label = read_answer(answer, question.choices).label if question.choices else None
-    return "answered", question.choices[label] if label else answer
+    return "answered", answer
 
 
 class _NuggetField(msgspec.Struct):
