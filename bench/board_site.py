@@ -179,7 +179,7 @@ def write_system(
         split="val",
         sample=None,
         harness="edu-rag-bench",
-        answers_rule="answers-v2",
+        answers_rule="answers-v3",
         counts=counts_of(outcomes),
         outcomes=outcomes,
         lessons=tuple(places[one.lesson] for one in asked if one.lesson),

@@ -49,7 +49,7 @@ def systems(n_systems: int, n_questions: int, lessons: Sequence[int]) -> list[Sc
                 split="test",
                 sample=None,
                 harness="bench",
-                answers_rule="answers-v2",
+                answers_rule="answers-v3",
                 outcomes=outcomes,
                 lessons=tuple(lessons),
                 counts=Counts(**counts),

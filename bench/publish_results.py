@@ -62,7 +62,7 @@ def _card(slug: str, rng: random.Random, ids: Sequence[str], sha256: str) -> Any
         split="test",
         sample=None,
         harness="edu-rag-bench",
-        answers_rule="answers-v2",
+        answers_rule="answers-v3",
         counts=counts(Counter(letters)),
         outcomes=letters,
         lessons=tuple(lessons),

@@ -26,7 +26,12 @@ LEADS = (
     "Unfortunately, no map is given, but ", "Without seeing the graph, I would go with ", "However, the answer is ",
     "Given the options, the best answer is ", "I can tell you that the answer is ", "Here is the answer:\n",
     "I'm sorry, but I can't view it, but still, ", "From what is shown, it is ", "Sorry \u2013 but the answer is ",
-    "As an AI, I'm not sure, but ",
+    "As an AI, I'm not sure, but ", "- ", "> ", "1. ", "\u2705 ", "\u2022 ", "The most likely answer is ",
+    "By elimination, ",
+    "Based on general knowledge: ", "La respuesta correcta es ", "Die Antwort lautet ", "答案是", "Is it so? ", "No, ",
+    "Actually, ", "Correction: the answer is ", "Wait. ", "It seems to be odd, but the correct answer is ",
+    "If it is so, the answer is ", "The process is ", "It is not ", "Here it is: ", "# or $? ", "As an AI, ",
+    "~~%~~ ",
 )
 DRESSES = (
     "@.", "(@)", "(@).", "[@]", "**@**", "*@*", "_@_", '"@"', "'@'", "`@`", "<@>", "@)", "@:", "@ is correct",
@@ -34,7 +39,10 @@ DRESSES = (
     " @ ", "@!", "{@}", "@,", "“@”", "‘@’", "«@»", "@?", "@ -", "-@", "@;", "@ would be right", "(@", "**@)**",
     "@\n", "\n@", "***@***",
     "@.)", "``@``", "#@", "@ *", "* @", "'@", "@\u200b", "\ufeff@", "@ is the correct option!", "((@))", "@ .",
-    "$@$", "@..", "@ is",
+    "$@$", "@..", "@ is", "- @", "@ \u2705", "@ [1]", "@ [1, 2]", "@ (low confidence)", "@ (95% confident)",
+    "\u2192@", "1) @",
+    "~~@~~", "<del>@</del>", "@\u3010a\u3011", "@ is the correct answer because it is", "Option @ is correct",
+    "> @", "@ (gas)",
 )
 REMARKS = (
     " because cells divide", ", because $", ". It makes two cells.", " since water boils", " - the passage says so",
@@ -59,6 +67,13 @@ REMARKS = (
     "\nchoice: %", " but either way", "", ". The diagram is not provided.", "\nI cannot see the image.",
     ". Please provide the figure.", " (option @)", " (option %)", ", which the picture shows", ": as heat rises",
     ". As an AI, I cannot see images.", ", though no figure is given", ". None of the other options fit.",
+    ", not $", ", not %", " rather than $", ", not (%) $", ". No, $", ". No, %.", ". Wait. The answer is %.",
+    ", which is option @",
+    ", i.e. option (%)", ", since it is neither $ nor %", ". It is true only here",
+    "\nActually, the answer is %.", ", so the answer is %",
+    "; but the answer is %.", " but $", " is the best answer.", "?", "? No, $.",
+    "\n%) $ is wrong.\n@) # is right.", " percent", "er",
+    ". Sorry, the answer is @.",
 )
 PROSE = (
     "Cells divide.", "The skin grows and divides.", "Water boils at 100 degrees.", "A cell has walls.",
@@ -77,7 +92,10 @@ PROSE = (
     "I choose % at first.", "As an AI, I cannot see images.", "I'm sorry, I do not have access to the diagram.",
     "The figure is not shown.", "I apologize, but # or $ is meant.", "As an AI, I would say %.",
     "The text does not mention #.", "I cannot say whether it is # or $.", "Sorry, but it may be %.",
-    "No image was provided, so I guess.",
+    "No image was provided, so I guess.", "Is it # or $?", "What is it?", "Wait, let me reconsider.", "Actually, no.",
+    "The process is $ (%).", "If it were $, it would differ.", "(%) is not right, so the answer is %.",
+    "$ is the correct answer.",
+    "It is neither # nor $.", "Not $ but #.", "However, the answer is %.", "Who knows?",
 )
 ABSTENTIONS = (
     "I don't know", "i do not know", "I don’t know", "I DIDN'T KNOW", "don't know the answer", "I'm not sure",
@@ -125,8 +143,10 @@ END_MARKS = (
 REPLACED = (
     ("'", "’"), ("'", ""), ("'", "`"), ("'", "ʼ"), ("'", "´"), ("-", "–"), ("-", "−"), ("-", " "), ("-", ""), ('"',
     "”"), (",", ""), (".", ","),
-    ("²", "2"), ("²", "^2"), ("2", "²"), ("3", "₃"), ("-", "⁻"), (" ", "\u00a0"), (" ", "  "), ("fi", "ﬁ"), ("'s", ""),
-    ("s ", "'s "), ("s ", " "), (" of ", " of the "), (" of the ", " of "), ("the ", ""), (" ", " the "), (" ", " a "),
+    ("²", "2"), ("²", "^2"), ("2", "²"), ("3", "₃"), ("-", "⁻"), (" ", "\u00a0"), (" ", "  "), ("fi",
+    "ﬁ"), ("'s", ""),
+    ("s ", "'s "), ("s ", " "), (" of ", " of the "), (" of the ", " of "), ("the ", ""), (" ",
+    " the "), (" ", " a "),
     ("s", "ſ"), ("ss", "ß"), ("a", "а"),
     ("e", "é"), ("é", "e\u0301"), ("i", "İ"), ("k", "\u212a"), ("1", "١"), ("1", "①"), ("a", "ａ"), ("b", "𝐛"), ("c",
     "ⓒ"), ("o", "º"), (".", "。"),
@@ -171,7 +191,8 @@ WORDS = (
     "south pole", "equator", "wind",
     "Southern Hemi-", "anti-", "self-pollination", "long-term", "oxygen", "iron (Fe)", "CO2", "H₂O", "10²", "10^2",
     "102", "1,000", "1000", "3.5", "-5", "5",
-    "5 m/s", "5 m", "50 %", ".5", "1/2", "½", "π", "α-particle", "café", "naïve", "Ångström", "it moves",
+    "5 m/s", "5 m", "50 %", "50 percent", "$50\\%$", "3 x 10^2", "3 \u00d7 10\u00b2", "H_2O", "about 5", ".5",
+    "1/2", "½", "π", "α-particle", "café", "naïve", "Ångström", "it moves",
     "it does not move", "decreases", "increases", "stays",
     "the same", "of the", "in the state of Californi", "negatively charge", "magnetic fiel", "a", "b", "c", "T", "F",
     "x", "tt", "Tt", "TT", "1", "2", "25", "i",
@@ -183,7 +204,8 @@ WORDS = (
     "type of a cell", "plants' roots", "a wind spee", "Greenlan", "magnetit", "positively charge", "wave", "moved",
 )
 WHOLE = (
-    "all of the above", "none of the above", "both a and b", "a and b", "a & c", "both a and c only",
+    "all of the above", "all the above", "not true", "a process in which the cell of a plant divide",
+    "none of the above", "both a and b", "a and b", "a & c", "both a and c only",
     "neither a nor b", "all of these", "two of these",
     "none of these", "cannot be determined", "not enough information", "I don't know", "unknown", "none",
     "all of the above.", "true", "false", "True",

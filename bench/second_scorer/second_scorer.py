@@ -23,6 +23,7 @@ import numpy as np
 # The page's own texts: expressions (2.9), lexicon (2.7), end marks and answer keys (2.8).
 
 EXPRESSIONS = {
+    'VARIATION': r'[\ufe00-\ufe0f]',
     'ARTICLE': r'(?:the|an|a) (?=\S)',
     'POSSESSIVE': r"(?<=\w\w)'s?(?= \w)",
     'INNER_ARTICLE': (
@@ -31,6 +32,13 @@ EXPRESSIONS = {
     ),
     'OF': r'(?P<what>\w+) of (?P<whose>\w+)',
     'INNER_S': r'(?<=\w\w[^\W\dsui])s(?= \w)',
+    'ALL_OF': r'\b(?P<all>all|both|none) of(?= \w)',
+    'TEX_SPACE': r'\\[,;:! ]|~|\$|\\[()\[\]]',
+    'TEX_GROUP': r'\\(?:text|mathrm|mathbf|mathit|operatorname)(?=\{)|[{}]',
+    'TIMES': r'(?<=\d) ?(?:\u00d7|\\times|\\cdot|\u00b7|\*|x) ?(?=\d)',
+    'PERCENT': r'(?<=\d) ?(?:\\?%|percent\b|per cent\b)',
+    'ABOUT': r'(?:\u2248|\\approx|approximately\b|about\b|roughly\b) ?(?=\d)',
+    'BELOW': r'(?<=\w)_(?=\w)',
     'NUMBER_COMMA': r'(?<=\d),(?=\d{3}(?!\d))',
     'DRESS': r'\.(?!\d)|,(?!\d)|[;:!?"()\[\]{}]|(?<=\w)-(?=[^\W\d])|-(?!\w)|(?:^|(?<=\s))[*_]+|(?<![*_])[*_]+(?=\s|$)',
     'FENCE': r'\s{0,9}(?:`{3,9}|~{3,9})(?:[A-Za-z]{2,12})?\s*',
@@ -39,73 +47,133 @@ EXPRESSIONS = {
         r'|mathit)\{([^{}\\]*)\}(?: ?(?:\${1,2}|\\[)\]]))?'
     ),
     'THOUGHT_BEGINS': (
-        r'<(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[THINK\]|<\|START_THINKING\|>'
-        r'|<\|channel\|>analysis<\|message\|>'
+        r'<(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[THINK\]|<\|START_THINKING'
+        r'\|>|<\|channel\|>analysis<\|message\|>'
     ),
     'THOUGHT_ENDS': (
-        r'</(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[/THINK\]|<\|END_THINKING\|>'
-        r'|<\|channel\|>final<\|message\|>'
+        r'</(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[/THINK\]|<\|END_THINKING'
+        r'\|>|<\|channel\|>final<\|message\|>'
     ),
     'NEXT_QUESTION': r'[#>*_ ]{0,8}(?:(?:next|new) )?(?:question|problem|q(?=:| ?\d))(?: ?#?\d{1,4})?[*_ ]{0,4}[:.)]',
-    'SENTENCE': r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\[*_]{0,4}[A-Z])",
+    'SENTENCE': r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\[*_]{0,4}(?:[A-Z]|[a-z]\)))",
+    'STRUCK': r'~~[^~\n]{1,400}~~|<(?:del|s|strike)>[^<\n]{0,400}</(?:del|s|strike)>',
+    'BULLET': (
+        r'\s{0,40}(?:[>\-*+\u2022\u25aa\u25cf\u25e6\u2013\u2014] |\d{1,2}[.)] '
+        r'|[\u2705\u2714\u2713\u2611\u27a1\u2192\u2b50\U0001f449\U0001f3af\U0001f4a1]\ufe0f?)\s{0,40}(?=[^\s\d'
+        r'.,+\-])'
+    ),
+    'TRAILER': (
+        r'\s{0,40}(?:[\u2705\u2714\u2713\u2611\u2b50\U0001f389\U0001f3af\U0001f44d\U0001f4af\U0001f600-\U0001f'
+        r'60a\U0001f642]\ufe0f?|\[\^?\d{1,3}(?:, ?\d{1,3}){0,9}\]|\u3010[^\u3010\u3011]{1,40}\u3011|[(\[]'
+        r'(?:(?:very )?(?:high|low|medium|moderate) confidence|confidence(?: level)?(?::|=| is)? ?(?:(?:very '
+        r")?(?:high|low|medium|moderate)|[\d.]{1,5} ?%?)|(?:i'm |i am )?\d{1,3} ?% (?:confident|sure|certain"
+        r'|confidence))[)\]])\.?\s{0,40}\Z'
+    ),
+    'ANNOUNCED': (
+        r'(?:(?:[,;:]| [\-\u2013\u2014]) (?:and )?| )(?=(?:(?:[Bb]ut|[Hh]owever|[Ss]o|[Tt]herefore|[Tt]hus'
+        r'|[Hh]ence),? )(?:[Tt]he|[Mm]y) (?:(?:final|correct|best|right|closest|(?:most )?(?:likely|probable'
+        r'|plausible|appropriate|accurate|suitable)) )*(?:answer|choice|option) (?:is|must be)\b)|(?:[,;:]| '
+        r'[\-\u2013\u2014]) (?=(?:[Tt]he|[Mm]y) (?:(?:final|correct|best|right|closest|(?:most )?(?:likely'
+        r'|probable|plausible|appropriate|accurate|suitable)) )*(?:answer|choice|option) (?:is|must be)\b)'
+    ),
+    'CONDITION': (
+        r'\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|some|others|depend(?:s|ing)|might|would be'
+        r'|doubts?|claims?|says?|said)\b'
+    ),
     'LEAD': (
-        r"[#*_ ]*(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?(?:(?:so|thus|therefore|hence"
-        r"|finally|however|but|nevertheless|nonetheless|still),? )?(?:here(?:'s| is) )?(?:as an? "
-        r"(?:[\w\-]+ ){0,3}(?:ai|model|assistant), )?(?:(?:based on|according to) (?:the )?(?:(?:given|provided"
-        r"|above) )?(?:context|passages?|text|information|sentences?)(?: (?:given|provided|above))?, )?(?:i "
-        r"(?:think|believe|can say|can tell you|can confirm) (?:that )?)?(?:(?:(?:based on|according to|given"
-        r"|from|without|in|to) [^,.;:!?]{1,60}, )?(?:(?:(?:the|my) )?(?:(?:final|correct|best|right) )*(?:answer"
-        r"|choice|option|label|letter)(?: (?:choice|option|letter|label))?(?: to (?:the|this) question)?(?: (?:is"
-        r"|would be|must be)\b)?|i(?:'d| would|'ll| will|'m| am)? (?:choose|pick|select|go with|going with|say"
-        r"|answer)\b(?: (?:the )?(?:answer|choice|option|letter)\b)?)|(?:it|that|this|(?:the|this) (?:statement"
-        r"|sentence|claim))(?:'s| is| would be| must be)\b(?: (?:the )?(?:answer|choice|option"
-        r"|letter)\b)?)[*_ ]*[:=]?[*_ ]*(?:(?:choice|option|letter|label) )?"
+        r'[#*_ ]{0,8}(?:(?:sure|certainly|of course|okay|ok|well|no|wait|sorry|actually|correction|in fact|on '
+        r'second thoughts?)(?: thing)?[!,.:] )?(?:(?:so|thus|therefore|hence|finally|however|but|nevertheless'
+        r"|nonetheless|still),? )?(?:here(?:'s| is) )?(?:as an? (?:[\w\-]+ ){0,3}(?:ai|model|assistant), )?"
+        r'(?:(?:based on|according to) (?:the )?(?:(?:given|provided|above) )?(?:context|passages?|text'
+        r'|information|sentences?)(?: (?:given|provided|above))?, )?(?:i (?:think|believe|can say|can tell '
+        r'you|can confirm) (?:that )?)?(?:(?:(?:based on|according to|given|from|without|in|to) '
+        r'[^,.;:!?]{1,60}, )?(?:(?:(?:the|my) )?(?:(?:final|correct|best|right|closest|(?:most )?(?:likely'
+        r'|probable|plausible|appropriate|accurate|suitable)) )*(?:answer|choice|option|label|letter)(?: '
+        r'(?:choice|option|letter|label))?(?: to (?:the|this) question)?(?: (?:is|would be|must be)\b)?|i'
+        r"(?:'d| would|'ll| will|'m| am)? (?:choose|pick|select|go with|going with|say|answer)\b(?: (?:the "
+        r')?(?:answer|choice|option|letter)\b)?)|(?:it|that|this|(?:the|this) (?:statement|sentence|claim))'
+        r"(?:'s| is| would be| must be)\b(?: (?:the )?(?:answer|choice|option|letter)\b)?|(?:(?:based on|from"
+        r'|using) (?:my )?(?:\w+ ){0,3}knowledge|by (?:the )?(?:process of )?elimination)[,:]|as an? '
+        r'(?:[\w\-]+ ){0,3}(?:ai|model|assistant),|(?:(?:la )?respuesta(?: correcta)?(?: es\b|:)|(?:la )?'
+        r"(?:bonne )?réponse(?: correcte)?(?: est\b|:)|c'est\b|(?:die )?(?:richtige )?antwort(?: ist\b| "
+        r'lautet\b|:)|(?:a )?resposta(?: certa| correta)?(?: é\b|:)|(?:la )?risposta(?: corretta| giusta)?(?: '
+        r'è\b|:)|(?:正确)?答案(?:是|为|:)))[*_ ]{0,8}[:=]?[*_ ]{0,8}(?:(?:choice|option|letter|label) )?'
     ),
     'EXPLICIT': (
-        r"[#*_ ]*(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?(?:(?:so|thus|therefore|hence"
-        r"|finally|however|but|nevertheless|nonetheless|still),? )?(?:here(?:'s| is) )?(?:as an? "
-        r"(?:[\w\-]+ ){0,3}(?:ai|model|assistant), )?(?:(?:based on|according to) (?:the )?(?:(?:given|provided"
-        r"|above) )?(?:context|passages?|text|information|sentences?)(?: (?:given|provided|above))?, )?(?:"
-        r"(?:based on|according to|given|from|without|in|to) [^,.;:!?]{1,60}, )?(?:(?:the|my) )?(?:(?:final"
-        r"|correct|best|right) )*(?:answer|choice|option)(?: to (?:the|this) question)?(?: is\b|[*_ ]*[:=])"
+        r'[#*_ ]{0,8}(?:(?:sure|certainly|of course|okay|ok|well|no|wait|sorry|actually|correction|in fact|on '
+        r'second thoughts?)(?: thing)?[!,.:] )?(?:(?:so|thus|therefore|hence|finally|however|but|nevertheless'
+        r"|nonetheless|still),? )?(?:here(?:'s| is) )?(?:as an? (?:[\w\-]+ ){0,3}(?:ai|model|assistant), )?"
+        r'(?:(?:based on|according to) (?:the )?(?:(?:given|provided|above) )?(?:context|passages?|text'
+        r'|information|sentences?)(?: (?:given|provided|above))?, )?(?:(?:(?:based on|according to|given|from'
+        r'|without|in|to) [^,.;:!?]{1,60}, )?(?:(?:the|my) )?(?:(?:final|correct|best|right|closest|(?:most '
+        r')?(?:likely|probable|plausible|appropriate|accurate|suitable)) )*(?:answer|choice|option)(?: to '
+        r'(?:the|this) question)?(?: is\b| must be\b|[*_ ]{0,8}[:=])|(?:(?:la )?respuesta(?: correcta)?(?: '
+        r"es\b|:)|(?:la )?(?:bonne )?réponse(?: correcte)?(?: est\b|:)|c'est\b|(?:die )?(?:richtige "
+        r')?antwort(?: ist\b| lautet\b|:)|(?:a )?resposta(?: certa| correta)?(?: é\b|:)|(?:la )?risposta(?: '
+        r'corretta| giusta)?(?: è\b|:)|(?:正确)?答案(?:是|为|:)))'
     ),
     'PREFACE': (
-        r"[#*_ ]*(?:(?:while|although|though|since|because|as|even though|and|but) )?(?:(?:(?:i'm|i am|we're"
-        r"|we are) )?(?:(?:very|so|truly|really) )?sorry\b|(?:(?:i|my|please accept my) )?(?:sincere )?apolog(?:y"
-        r"|ies|i[sz]e)\b|unfortunately\b|regrettably\b|(?:as|i'm|i am) (?:(?:just|only) )?an? (?:[\w\-]+ ){0,3}"
-        r"(?:ai|model|assistant)\b|i(?:'m| am)? ?(?:currently )?(?:cannot|can't|can not|couldn't|could not|don't"
-        r"|do not|unable to|not able to) (?:(?:currently|actually|directly) )?(?:see|view|access|open|look|read"
-        r"|have|find|display|visualize)\b|(?:the|this|your) (?:[\w\-]+ ){0,2}(?:questions?|images?|diagrams?"
-        r"|figures?|pictures?|graphs?|charts?|tables?|illustrations?|maps?|context|passages?|texts?|sources?"
-        r"|documents?|information) (?:[\w\-]+ ){0,3}(?:not|isn't|wasn't|aren't|doesn't|don't|didn't|missing"
-        r"|incomplete)\b|(?:there(?:'s| is) )?no (?:[\w\-]+ ){0,2}(?:questions?|images?|diagrams?|figures?"
-        r"|pictures?|graphs?|charts?|tables?|illustrations?|maps?|context|passages?|texts?|sources?|documents?"
-        r"|information)\b)"
+        r"[#*_ ]{0,8}(?:(?:while|although|though|since|because|as|even though|and|but) )?(?:(?:(?:i'm|i am"
+        r"|we're|we are) )?(?:(?:very|so|truly|really) )?sorry\b|(?:(?:i|my|please accept my) )?(?:sincere "
+        r")?apolog(?:y|ies|i[sz]e)\b|unfortunately\b|regrettably\b|(?:as|i'm|i am) (?:(?:just|only) )?an? "
+        r"(?:[\w\-]+ ){0,3}(?:ai|model|assistant)\b|i(?:'m| am)? ?(?:currently )?(?:cannot|can't|can not"
+        r"|couldn't|could not|don't|do not|unable to|not able to) (?:(?:currently|actually|directly) )?(?:see"
+        r'|view|access|open|look|read|have|find|display|visualize)\b|(?:the|this|your) (?:[\w\-]+ ){0,2}'
+        r'(?:questions?|images?|diagrams?|figures?|pictures?|graphs?|charts?|tables?|illustrations?|maps?'
+        r"|context|passages?|texts?|sources?|documents?|information) (?:[\w\-]+ ){0,3}(?:not|isn't|wasn't"
+        r"|aren't|doesn't|don't|didn't|missing|incomplete)\b|(?:there(?:'s| is) )?no (?:[\w\-]+ ){0,2}"
+        r'(?:questions?|images?|diagrams?|figures?|pictures?|graphs?|charts?|tables?|illustrations?|maps?'
+        r'|context|passages?|texts?|sources?|documents?|information)\b)'
     ),
     'TURN': (
-        r'(?:[,;:]| [\-\u2013\u2014])? (?:[Bb]ut|[Hh]owever|[Nn]evertheless|[Nn]onetheless|[Ss]till'
-        r'|[Yy]et),? (?=\S)|[,;] (?=(?:[Tt]he|[Mm]y) (?:(?:final|correct|best|right) )*(?:answer|choice|option)\b)'
+        r'(?:[,;:]| [\-\u2013\u2014])? (?:[Bb]ut|[Hh]owever|[Nn]evertheless|[Nn]onetheless|[Ss]till|[Yy]et),? '
+        r'(?=\S)|[,;] (?=(?:[Tt]he|[Mm]y) (?:(?:final|correct|best|right|closest|(?:most )?(?:likely|probable'
+        r'|plausible|appropriate|accurate|suitable)) )*(?:answer|choice|option)\b)'
     ),
     'UNSURE': r'\b(?:maybe|perhaps|probably|possibly|guess|guessing|not sure|unsure|not certain|uncertain|know)\b',
     'LABEL': (
-        r"[\s(\[{<\"'*_]*(?P<label>[a-z])[\s)\]}>\"'*_.:,!]*(?:(?:is|would be) (?:the )?(?:correct|right|best)"
-        r'(?: (?:answer|choice|option|one))?[.!]?)?'
+        r"[\s(\[{<\"'*_]*(?P<label>[a-z])[\s)\]}>\"'*_.:,!]*(?:(?:is|would be) (?:the )?(?:correct|right"
+        r'|best)(?: (?:answer|choice|option|one))?[.!]?)?'
     ),
     'LABEL_AND': r"[(\[{*_\"']*(?P<label>[a-z])(?:[)\]}*_\"']*[).\]:}=][*_\"']*|[*_)\]]* - |,) *(?P<rest>\S.*)",
     'LABEL_SPACE': r"[(\[{*_\"']*(?P<label>[a-z])[*_\"']* (?P<rest>\S.*)",
     'MARKED_LABEL': (
-        r"(?:[(\[{*_\"'<>]|answer\b|[:=] ?)+(?P<label>[a-z])[)\]}*_\"'<]|(?P<bare>[a-z]) ?"
-        r'(?:[.,:;!/|&)\]}<*_\"]|(?:and|or|but|is|would)\b)'
+        r"(?:[(\[{*_\"'<>]|answer\b|[:=] ?)+(?P<label>[a-z])[)\]}*_\"'<]|(?P<bare>[a-z]) ?(?:[.,:;!/"
+        r'|&)\]}<*_\"]|(?:and|or|but|is|would)\b)'
     ),
     'OPTION_LABEL': (
-        r"[#*_ ]*(?:option|choice|letter|label|answer|i (?:choose|pick|select))[*_:= ]*[(\[{*_\"']*"
-        r"(?P<label>[a-z])(?![\w'])"
+        r'[#*_ ]{0,8}(?:option|choice|letter|label|answer|i (?:choose|pick|select))[*_:= '
+        r"]{0,8}[(\[{*_\"']*(?P<label>[a-z])(?![\w'])"
     ),
     'LONE_LETTER': r"(?<![\w'])(?P<label>[a-z])(?![\w' \-])",
     'TEXT_LABEL': r'(?P<text>.*\S) ?[(\[](?:(?:option|choice|answer) )?(?P<label>[a-z])[)\]][.!]?',
+    'WHICH_IS': (
+        r'(?P<text>\S.*?)(?:, | - | )(?:(?:which|that) is |i\.e\.,? )?(?:the )?(?:option|choice|answer'
+        r'|letter) [(\[]?(?P<label>[a-z])[)\]]?[.!]?'
+    ),
+    'SUBJECT': r"(?:the|this|that|these) [\w' \-]{1,80} (?:is|are|was|were|is called) (?P<rest>\S.*)",
+    'IS_RIGHT': (
+        r'(?P<text>\S.*?) (?:is|was|would be) (?:the )?(?:most )?(?:correct|right|best|accurate'
+        r'|appropriate)(?: (?:answer|choice|option|one|term))?[*_]{0,4}(?:[.!]?|(?:[.;:] | - |,? (?='
+        r'(?:because|since|as)\b))(?P<rest>\S.*))'
+    ),
+    'NOT_OTHER': (
+        r'(?P<text>\S.*?)(?:,| -)? \(?(?:and |but )?(?:not|rather than|instead of|as opposed to) '
+        r'(?P<other>[^,;:!?]{1,200}?)\)?(?:[*_]{0,4}[.!]?|(?:[.,;] | - |,? (?=(?:because|since'
+        r'|as)\b))(?P<rest>\S.*))'
+    ),
+    'NOT_BUT': r'not (?P<other>[^;:!?]{1,200}?),? but (?:rather )?(?P<text>\S.*)',
+    'NEITHER': r'\bneither [^,;.:!?]{1,80}? nor [^,;.:!?]{1,80}',
     'TEXT_AND': r'(?P<text>\S.*?)(?:[.!;] | - |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)',
+    'GLOSS': r'(?P<text>\S.*?) (?P<rest>\([^()]{1,200}\)[.!]?)',
     'TRUTH_AND': r"(?P<text>[*_\"']*(?:true|false|yes|no)[*_\"']*)[,:] ?(?P<rest>\S.*)",
     'SEVERAL': r'(?:both |either |all )?\(?[a-z]\)?(?:(?:,|/|;|&| and | or |, and |, or | )\s*\(?[a-z]\)?)+[.!]?',
+    'TRUTH_OF': (
+        r"[*_\"']{0,4}(?:(?:it|this|that|(?:the|this|that) (?:given )?(?:statement|sentence|claim))(?:'s| is) "
+        r"[*_\"']{0,4})?(?:(?P<true>correct|accurate|(?:an? )?(?:true|correct) statement)|(?P<false>incorrect"
+        r'|inaccurate|untrue|not (?:true|correct|accurate)|(?:an? )?(?:false|incorrect) '
+        r"statement))[*_\"'.!]{0,6}"
+    ),
     'BREAK': r'[.!?;] ',
     'BESIDE': r'(?P<text>\S.*?)(?: - | \(|[,:;.!] |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)',
     'BECAUSE': r'[\s,;.\-(]*\b(?:because|since|as|explanation|reason|reasoning|this is because)\b',
@@ -116,42 +184,52 @@ EXPRESSIONS = {
     ),
     'NEGATION': r"\b(?:not|never|neither|nor|wrong|incorrect|false|except|isn't|aren't|wasn't|can't be|cannot be)\b",
     'HEDGE': (
-        r'\b(?:maybe|perhaps|probably|possibly|might|may be|could be|guess|guessing|likely|not sure|unsure|either'
-        r'|or)\b'
+        r'\b(?:maybe|perhaps|probably|possibly|might|may be|could be|guess|guessing|likely|not sure|unsure'
+        r'|either|or)\b'
     ),
     'HEDGED': (
-        r"(?:(?:but|and|or|so|though|although|yet|just|then) )*(?:(?:i|it|this|that)(?:'m|'s)? "
-        r'(?:(?:am|is|was) )?)?(?:(?:just|only) )?(?:a )?(?:maybe|perhaps|probably|possibly|might|may be|could be'
-        r'|guess|guessing|likely|not sure|unsure|either|or)\b'
+        r"(?:(?:but|and|or|so|though|although|yet|just|then) )*(?:(?:i|it|this|that)(?:'m|'s)? (?:(?:am|is"
+        r'|was) )?)?(?:(?:just|only) )?(?:a )?(?:maybe|perhaps|probably|possibly|might|may be|could be|guess'
+        r'|guessing|likely|not sure|unsure|either|or)\b'
     ),
     'HEDGED_CLAUSE': (
-        r'(?:^|[.,;:!?()\-] ?)(?:(?:but|and|or|so|though|although|yet|just|then) )*(?:(?:i|it|this|that)'
-        r"(?:'m|'s)? (?:(?:am|is|was) )?)?(?:(?:just|only) )?(?:a )?"
-        r'(?:maybe|perhaps|probably|possibly|might|may be|could be|guess|guessing|likely|not sure|unsure|either'
-        r'|or)\b'
+        r"(?:^|[.,;:!?()\-] ?)(?:(?:but|and|or|so|though|although|yet|just|then) )*(?:(?:i|it|this|that)(?:'m"
+        r"|'s)? (?:(?:am|is|was) )?)?(?:(?:just|only) )?(?:a )?(?:maybe|perhaps|probably|possibly|might|may "
+        r'be|could be|guess|guessing|likely|not sure|unsure|either|or)\b'
     ),
     'RETRACTION': (
-        r'\b(?:(?:that|this|it)s?|im|(?:which|answer|choice|option|that|this|it|i) '
-        r'(?:is|was|am|would be|must be)) (?:\w+ )?(?:(?:wrong|incorrect|false|mistaken|a mistake|untrue)|not '
-        r'(?:right|correct|true|so|the (?:right|correct|answer)))\b|\b(?:isnt|wasnt) '
-        r'(?:right|correct|true|so|the (?:right|correct|answer))\b|\b(?:not|isnt|wasnt) it$|^(?:it|that)'
-        r'(?:s| is)? (?:not|isnt)$|^(?:not?|nope|wrong|incorrect|false|mistaken|no (?:wait|sorry|its|it is|that).*)$|^'
-        r'(?:wait|actually|scratch|oops|correction)\b|\bi take (?:it|that) back\b'
+        r'\b(?:(?:that|this|it)s?|im|(?:which|answer|choice|option|that|this|it|i) (?:is|was|am|would be|must '
+        r'be)) (?:\w+ )?(?:(?:wrong|incorrect|false|mistaken|a mistake|untrue)|not (?:right|correct|true|so'
+        r'|the (?:right|correct|answer)))\b|\b(?:isnt|wasnt) (?:right|correct|true|so|the (?:right|correct'
+        r'|answer))\b|\b(?:not|isnt|wasnt) it$|^(?:it|that)(?:s| is)? (?:not|isnt)$|^(?:not?|nope|wrong'
+        r'|incorrect|false|mistaken|no (?:wait|sorry|its|it is|that).*)$|^(?:wait|actually|scratch|oops'
+        r'|correction)\b|\bi take (?:it|that) back\b'
     ),
+    'TRUE_ONLY': (
+        r'\b(?:true|correct|false|incorrect) only\b|\bonly (?:true|correct|false|incorrect) (?:for|in|of|if'
+        r'|when)\b'
+    ),
+    'CORRECTS': (
+        r'[#*_ ]{0,8}(?:no|wait|sorry|oops|actually|correction|scratch that|in fact|on second thoughts?|let '
+        r'me (?:reconsider|rethink|correct|re-?check))\b(?:[,:.!]| that\b| this\b| my)'
+    ),
+    'CONTRASTS': r'[#*_ ]{0,8}(?:but|however)\b',
     'NOT_TRUE': r'\b(?:not|isnt|wasnt|never) (?:\w+ )?(?:true|correct|right)\b',
     'AGAINST_TRUE': r'\b(?:false|wrong|incorrect|untrue)\b|^not\b|^no$',
     'AGAINST_FALSE': r'\b(?:true|correct)\b|^not\b|^yes$|\b(?:thats|that is|this is|it is|its) right\b',
     'ANSWERED': (
-        r"\b(?:answer|choice|option)[*_\"'>]{0,4}(?: (?:is|would be|must be))?[:=]? ?[(\[*_\"']{0,4}"
-        r"(?P<label>[a-z])(?=[)\]*_\"'.,;:!?<]|$)"
+        r"\b(?:answer|choice|option)[*_\"'>]{0,4}(?: (?:is|would be|must be))?[:=]? "
+        r"?[(\[*_\"']{0,4}(?P<label>[a-z])(?=[)\]*_\"'.,;:!?<]|$)"
     ),
     'ANOTHER': (
-        r"[(\[{](?P<bracketed>[a-z])[)\]}]|(?<![\w'])(?P<closed>[a-z])\)|(?<![*_])[*_]{1,3}"
-        r"(?P<starred>[a-z])[*_]{1,3}|\"(?P<quoted>[a-z])\"|(?<!\w)'(?P<ticked>[a-z])'|(?:\b"
-        r'(?:answer|choice|option|letter|label|is|be|and|or|but|because|also|actually|not|than|to|choose|pick'
-        r"|select|with)|'s|[^\w\s]|^) ?[:=]? ?(?P<pointed>[a-z])(?=[.,;:!?<]|$| (?:is|would be) (?:the )?"
-        r'(?:correct|right|best|answer)\b)'
+        r"[(\[{](?P<bracketed>[a-z])[)\]}]|(?<![\w'])(?P<closed>[a-z])\)"
+        r"|(?<![*_])[*_]{1,3}(?P<starred>[a-z])[*_]{1,3}|\"(?P<quoted>[a-z])\"|(?<!\w)'(?P<ticked>[a-z])'|"
+        r'(?:\b(?:answer|choice|option|letter|label|is|be|and|or|but|because|also|actually|no|not|than|to'
+        r"|choose|pick|select|with)|'s|[^\w\s]|^) ?[:=]? ?(?P<pointed>[a-z])(?=[.,;:!?<]|$| (?:is|would be) "
+        r'(?:also )?(?:the )?(?:correct|right|best|answer)\b)'
     ),
+    'SAYS_RIGHT': r'\b(?:correct|right|true|best|answer)\b',
+    'QUESTION': r"\?[)\]\"'*_ ]*\Z",
     'SENTENCE_ENDS': r"[.!?][)\]\"'*_]*\Z",
 }
 
@@ -164,11 +242,13 @@ not sure
 unsure
 no idea
 (cannot|can't|can not|could not|couldn't) be (determined|answered|inferred|known|established)
-(cannot|can't|can not|could not|couldn't) (determine|answer|provide|say|tell|choose|help|assist|find the answer)
+(cannot|can't|can not|could not|couldn't) (determine|answer|provide|say|tell|choose|help|assist
+    |find the answer)
 (unable|not able) to (determine|answer|provide|say|tell|choose|help|assist|find)
 not possible to (determine|answer|say|tell)
 impossible to (determine|answer|say|tell)
-(don't|do not|doesn't|does not|didn't|did not) have (enough|sufficient|any) (information|context|evidence|data)
+(don't|do not|doesn't|does not|didn't|did not) have (enough|sufficient|any) (information|context|evidence
+    |data)
 not (enough|sufficient) (information|context|evidence|data)
 (insufficient|no relevant|lack of) (information|context|evidence|data)
 (context|passage|passages|text|texts|source|sources|document|documents|information|excerpt|excerpts
@@ -189,6 +269,13 @@ i (decline|refuse) to answer
 (i'd|i would) (rather|prefer to) not answer
 (i'd|i would) prefer not to answer
 i (must |have to |)abstain
+(choose|prefer|decide) not to answer
+not answerable (from|with|given|based on|using)
+no answer can be (given|determined|provided|found|chosen)
+none of (them|these passages|those passages|these documents|these sources) (answer|answers|address|mention
+    |contain|state|discuss|explain|say|tell)
+nothing in the (given |provided |retrieved |)(context|passage|passages|text|texts|source|sources|document
+    |documents|excerpt|excerpts) (answers|says|states|mentions|addresses|tells|indicates|supports)
 =idk
 =dunno
 =unknown
@@ -210,24 +297,24 @@ i (must |have to |)abstain
 =unclear
 =not applicable
 =insufficient
-+i (cannot|can't|can not|could not|couldn't) (see|view|access|open|display|load|read|interpret|process|analyze
-    |analyse|examine|inspect|visualize) (the|any|this|that|these|your|a|an|which|what|images|diagrams|figures
-    |pictures|external)
-+(i'm|i am|i'm currently|i am currently) (unable|not able) to (see|view|access|open|display|load|read|interpret
-    |process|analyze|analyse|examine|inspect|visualize) (the|any|this|that|these|your|a|an|which|what|images
-    |diagrams|figures|pictures|external)
-+i (cannot|can't|can not|could not|couldn't) (choose|identify|select|pick|give|decide|conclude|confirm|verify
-    |assess|evaluate|respond|complete|make out|find|locate|recall|be sure|be certain)
++i (cannot|can't|can not|could not|couldn't) (see|view|access|open|display|load|read|interpret|process
+    |analyze|analyse|examine|inspect|visualize) (the|any|this|that|these|your|a|an|which|what|images|diagrams
+    |figures|pictures|external)
++(i'm|i am|i'm currently|i am currently) (unable|not able) to (see|view|access|open|display|load|read
+    |interpret|process|analyze|analyse|examine|inspect|visualize) (the|any|this|that|these|your|a|an|which|what
+    |images|diagrams|figures|pictures|external)
++i (cannot|can't|can not|could not|couldn't) (choose|identify|select|pick|give|decide|conclude|confirm
+    |verify|assess|evaluate|respond|complete|make out|find|locate|recall|be sure|be certain)
 +(i'm|i am) (unable|not able) to (choose|identify|select|pick|give|decide|conclude|confirm|verify|assess
     |evaluate|respond|complete|make out|find|locate|recall|be sure|be certain)
-+(cannot|can't|can not|could not|couldn't|unable to|not able to) (accurately|definitively|definitely|reliably
-    |confidently|correctly|directly|fully|properly|conclusively|actually|currently) (determine|answer|provide
-    |say|tell|choose|identify|select|pick|give|decide|conclude|see|view)
++(cannot|can't|can not|could not|couldn't|unable to|not able to) (accurately|definitively|definitely
+    |reliably|confidently|correctly|directly|fully|properly|conclusively|actually|currently) (determine|answer
+    |provide|say|tell|choose|identify|select|pick|give|decide|conclude|see|view)
 +(cannot|can't|can not|could not|couldn't) be (accurately|definitively|definitely|reliably|confidently
     |correctly|directly|fully|properly|conclusively|actually|currently) (determined|answered|inferred|known
     |established|identified)
-+(cannot|can't|can not|could not|couldn't) be (identified|concluded|deduced|verified|confirmed) (from|without
-    |with|based on|using)
++(cannot|can't|can not|could not|couldn't) be (identified|concluded|deduced|verified|confirmed) (from
+    |without|with|based on|using)
 +(question|statement) (cannot|can't|can not|could not|couldn't) be (evaluated|assessed|judged|verified)
 +i (don't|do not|didn't|did not|currently don't|currently do not) have (access|the ability|the capability
     |the capacity|the means|visual|direct|a|an|that|this|your|the necessary|the required|the specific|the full
@@ -236,35 +323,37 @@ i (must |have to |)abstain
 +i (don't|do not|didn't|did not) (have|see|find|receive) (the|a|an|any|that|this) (diagram|diagrams|image
     |images|figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration|map|drawing|photo
     |video|attachment)
-+i (don't|do not|didn't|did not) (see|find) (any|the|a|an) (options|choices|passage|answer|context|information)
++i (don't|do not|didn't|did not) (see|find) (any|the|a|an) (options|choices|passage|answer|context
+    |information)
 +i have no (way|access|information|knowledge|means|record|context|image|diagram|definitive answer)
 +(i lack|i am missing|i'm missing) (the|access|sufficient|enough|any|information|context|specific|visual)
-+(i need|i require|i would need|i'd need|i will need|i'll need|i would require) (more|additional|further|to see
-    |to view|to look at|to know|access to|the)
++(i need|i require|i would need|i'd need|i will need|i'll need|i would require) (more|additional|further
+    |to see|to view|to look at|to know|access to|the)
 +(i would|i'd) have to (see|view|look at|know) (the|what|which|more)
-+(more|additional|further) (information|info|context|details|clarification) (is|are|would be) (needed|required
-    |necessary|helpful)
++(more|additional|further) (information|info|context|details|clarification) (is|are|would be) (needed
+    |required|necessary|helpful)
 +(please|could you|can you|would you|could you please|can you please) (provide|share|upload|attach|include
-    |describe|clarify|specify|send|resubmit|rephrase) (the|a|an|more|additional|further|your|what|which|me|it)
+    |describe|clarify|specify|send|resend|paste|re-upload|reupload|resubmit|rephrase) (the|a|an|more|additional
+    |further|your|what|which|me|it)
 +(there is|there's|there was|i see|there appears to be|there seems to be) no (diagram|diagrams|image|images
     |figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration|map|drawing|photo|video
     |attachment|passage|context|options) (provided|attached|included|given|shown|available|visible|supplied
     |uploaded|displayed|here|in|with)
-+no (diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration
-    |map|drawing|photo|video|attachment|passage|options|choices|answer choices|question) (is |was |were |are 
-    |has been |have been |)(provided|attached|included|given|shown|available|visible|supplied|uploaded
-    |displayed)
-+(diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration
-    |map|drawing|photo|video|attachment|options|choices|passage|question|context|information|answer) (is not
-    |isn't|was not|wasn't|are not|aren't|were not|weren't|has not been|hasn't been|not) (provided|attached
-    |included|given|shown|available|visible|supplied|uploaded|displayed)
++no (diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table
+    |illustration|map|drawing|photo|video|attachment|passage|options|choices|answer choices|question) (is |was 
+    |were |are |has been |have been |)(provided|attached|included|given|shown|available|visible|supplied
+    |uploaded|displayed)
++(diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table
+    |illustration|map|drawing|photo|video|attachment|options|choices|passage|question|context|information
+    |answer) (is not|isn't|was not|wasn't|are not|aren't|were not|weren't|has not been|hasn't been
+    |not) (provided|attached|included|given|shown|available|visible|supplied|uploaded|displayed)
 +(answer|information|options|choices|diagram|image|figure|picture) (does not|doesn't|do not|don't) (appear
     |seem) to be
-+(diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration
-    |map|drawing|photo|video|attachment|options|choices|passage|context|information) (is|are|seems
++(diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table
+    |illustration|map|drawing|photo|video|attachment|options|choices|passage|context|information) (is|are|seems
     |appears to be|seems to be) (missing|not visible|absent|incomplete|insufficient|unavailable|unclear)
-+(that|which) (is not|isn't|was not|wasn't|has not been|hasn't been|are not|aren't|were not|weren't) (provided
-    |attached|included|given|shown|available|visible|supplied|uploaded|displayed)
++(that|which) (is not|isn't|was not|wasn't|has not been|hasn't been|are not|aren't|were not
+    |weren't) (provided|attached|included|given|shown|available|visible|supplied|uploaded|displayed)
 +(that|which) (i cannot|i can't|i do not|i don't|you have not|you haven't|you didn't|you did not) (see|view
     |access|have|include|included|attach|attached|provide|provided|share|shared)
 +(missing|without) (an |a |the |any |)(diagram|diagrams|image|images|figure|figures|picture|pictures|graph
@@ -272,35 +361,40 @@ i (must |have to |)abstain
 +without (more|further|additional|any|enough|sufficient|some|specific|the necessary|the relevant
     |the specific) (information|info|context|details|detail|data|clarification|options)
 +without the (context|information|options|choices|answer choices|passage|question|full question)
-+without (seeing|access to|having access to|being able to see|viewing|knowing) (the|a|an|any|more|what|which|it)
-+(not|isn't|aren't|wasn't) (enough|sufficient|adequate) (information|info|context|evidence|data|detail|details)
-+(insufficient|inadequate|missing|limited|incomplete) (information|info|context|evidence|data|detail|details)
-+(lacks|lack|lacking) (the|enough|sufficient|necessary|any|specific) (information|info|context|evidence|data
-    |detail|details)
-+(context|passage|passages|text|texts|source|sources|document|documents|information|excerpt|excerpts|sentences
-    |article|articles|page|pages|paragraph|material|materials|content|snippets|results|references|question
-    |options|choices) (above |you provided |given |)(doesn't|does not|don't|do not|didn't|did not) (explicitly
-    |directly|specifically|clearly|actually)
++without (seeing|access to|having access to|being able to see|viewing|knowing) (the|a|an|any|more|what
+    |which|it)
++(not|isn't|aren't|wasn't) (enough|sufficient|adequate) (information|info|context|evidence|data|detail
+    |details)
++(insufficient|inadequate|missing|limited|incomplete) (information|info|context|evidence|data|detail
+    |details)
++(lacks|lack|lacking) (the|enough|sufficient|necessary|any|specific) (information|info|context|evidence
+    |data|detail|details)
++(context|passage|passages|text|texts|source|sources|document|documents|information|excerpt|excerpts
+    |sentences|article|articles|page|pages|paragraph|material|materials|content|snippets|results|references
+    |question|options|choices) (above |you provided |given |)(doesn't|does not|don't|do not|didn't
+    |did not) (explicitly|directly|specifically|clearly|actually)
 +(context|passage|passages|text|texts|source|sources|document|documents|information|excerpt|excerpts
     |sentences) (doesn't|does not|don't|do not|didn't|did not) (indicate|describe|explain|define|cover|refer to
     |relate to|help|list|match|have)
 +(context|passage|passages|text|texts|source|sources|document|documents|information|excerpt|excerpts
     |sentences) (above|you provided|given) (doesn't|does not|don't|do not|didn't|did not) (contain|provide
     |mention|say|state|answer|specify|give|include|address|discuss|tell|support)
-+(article|articles|page|pages|paragraph|material|materials|content|snippets|results|references|question|options
-    |choices) (doesn't|does not|don't|do not|didn't|did not) (contain|provide|mention|say|state|answer|specify
-    |give|include|address|discuss|tell|support)
-+(question|statement|prompt) (is|seems|appears|seems to be|appears to be|is too) (incomplete|unclear|ambiguous
-    |vague|cut off|truncated|missing)
-+(it is unclear|it's unclear|it isn't clear|it is not clear|it's not clear) (which|what|from|to what|to which
-    |whether|how)
++(article|articles|page|pages|paragraph|material|materials|content|snippets|results|references|question
+    |options|choices) (doesn't|does not|don't|do not|didn't|did not) (contain|provide|mention|say|state|answer
+    |specify|give|include|address|discuss|tell|support)
++(question|statement|prompt) (is|seems|appears|seems to be|appears to be|is too) (incomplete|unclear
+    |ambiguous|vague|cut off|truncated|missing)
++(it is unclear|it's unclear|it isn't clear|it is not clear|it's not clear) (which|what|from|to what
+    |to which|whether|how)
 +not possible (for me |)to (know|choose|select|identify|provide|decide|give)
 +(difficult|hard|challenging|not easy) (for me |)to (determine|answer|provide|choose|identify|select) (the
     |which|what|this|with)
 +(none|neither) of (the|these|those) (given |provided |listed |above |available |answer |given answer 
     |provided answer |)(options|choices|answers|alternatives)
-+(there is|there's|i see) no (clear |)(correct|right|valid|suitable|appropriate|matching) (answer|choice|option)
-+no (correct|right|valid|suitable|appropriate) (answer|choice|option) (is|among|given|listed|provided|available)
++(there is|there's|i see) no (clear |)(correct|right|valid|suitable|appropriate|matching) (answer|choice
+    |option)
++no (correct|right|valid|suitable|appropriate) (answer|choice|option) (is|among|given|listed|provided
+    |available)
 +answer (is not|isn't|was not|does not appear|doesn't appear) (listed|among|one of|included|in the options
     |in the choices|in the list|here)
 +(i am|i'm|i was) not (able to|familiar with|aware of|certain|confident|entirely sure|completely sure
@@ -325,9 +419,15 @@ i (must |have to |)abstain
 +not (visible|accessible|available|shown|provided) to me
 +(beyond|outside) my (knowledge|capabilities|ability|abilities|training|expertise)
 +my (knowledge|training data) (does not|doesn't)
-+any (answer|choice|response) (would|will) (just |only |)be (a guess|guessing|speculation|speculative|guesswork)
-+not (provided|given|specified|stated|mentioned|listed|available|shown) (here|in the question|in this question
-    |in the prompt|with the question)
++any (answer|choice|response) (would|will) (just |only |)be (a guess|guessing|speculation|speculative
+    |guesswork)
++not (provided|given|specified|stated|mentioned|listed|available|shown) (here|in the question
+    |in this question|in the prompt|with the question)
++(diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table
+    |illustration|map|drawing|photo|video|attachment) (didn't|did not|doesn't|does not|hasn't|has not) (load
+    |loaded|come through|upload|uploaded|attach|attached|display|render|open|show up|arrive)
++(do not|don't|does not|doesn't|did not|didn't) (help with|help me with|relate to|answer|address
+    |cover) (this|the|your) question
 """
 
 END_MARKS = (
@@ -336,15 +436,16 @@ END_MARKS = (
 )
 ANSWER_KEYS = ('answer', 'choice', 'correct_answer', 'final_answer', 'label', 'letter', 'option')
 
-EXPR = {name: re.compile(pattern, re.IGNORECASE if name in ('THOUGHT_BEGINS', 'THOUGHT_ENDS') else 0)
+EXPR = {name: re.compile(pattern, re.IGNORECASE if name in ('THOUGHT_BEGINS', 'THOUGHT_ENDS', 'TRAILER') else 0)
         for name, pattern in EXPRESSIONS.items()}
 
 APOSTROPHES = '\u2018\u2019\u201B\u02BC\u02B9\u2032\uFF07\u0060\u00B4'
-QUOTES = '\u201C\u201D\u201E\u00AB\u00BB\u2033'
+QUOTES = '\u201C\u201D\u201E\u00AB\u00BB\u2033\u300C\u300D\u300E\u300F'
 DASHES = '\u2010\u2011\u2012\u2013\u2014\u2015\u2212\uFE63\uFF0D'
 RAISED = '\u2070\u00B9\u00B2\u00B3\u2074\u2075\u2076\u2077\u2078\u2079\u207B\u207A'
 TABLE = {ord(c): "'" for c in APOSTROPHES}
 TABLE.update({ord(c): '"' for c in QUOTES})
+TABLE.update({first + i: chr(97 + i) for first in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)})
 TABLE.update({ord(c): '-' for c in DASHES})
 TABLE.update({ord(c): '^' + p for c, p in zip(RAISED, '0123456789-+')})
 
@@ -364,7 +465,7 @@ def spaces(t):
 
 @lru_cache(maxsize=20_000)
 def writing(t):
-    t = unicodedata.normalize('NFKC', t.translate(TABLE)).casefold()
+    t = unicodedata.normalize('NFKC', EXPR['VARIATION'].sub('', t).translate(TABLE)).casefold()
     if not t.isascii():
         t = ''.join(c for c in t if unicodedata.category(c) != 'Cf').translate(TABLE)
     return spaces(t)
@@ -400,12 +501,21 @@ def bare(t):
 @lru_cache(maxsize=20_000)
 def core(t):
     b = EXPR['INNER_ARTICLE'].sub('', bare(EXPR['POSSESSIVE'].sub('', edges(t))))
+    b = EXPR['ALL_OF'].sub(lambda m: m['all'], b)
     m = EXPR['OF'].fullmatch(b)
     return m['whose'] + ' ' + m['what'] if m else EXPR['INNER_S'].sub('', b)
 
 
+@lru_cache(maxsize=20_000)
+def formula(t):
+    t = writing(t)
+    for name, new in (('TEX_SPACE', ' '), ('TEX_GROUP', ''), ('TIMES', 'x'), ('PERCENT', '%'), ('BELOW', '')):
+        t = EXPR[name].sub(new, t)
+    return plain(EXPR['ABOUT'].sub('', spaces(t)))
+
+
 STRICT = (str.strip, writing, edges)
-LOOSE = (plain, bare, core)
+LOOSE = (plain, bare, core, formula)
 ALL = STRICT + LOOSE
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -436,6 +546,9 @@ def truths(choices):
 def by_truth(t, choices):
     named = truths(choices)
     if named:
+        m = EXPR['TRUTH_OF'].fullmatch(writing(t))
+        if m:
+            return (CHOICE, named['false' if m['true'] is None else 'true'])
         p = plain(t)
         if p in ('true', 't', 'yes', 'y'):
             return (CHOICE, named['true'])
@@ -459,7 +572,11 @@ def completes(t, label, choices):
         return False
     if text.endswith('-'):
         return ' ' in c
-    if not text[-1:].isalpha() or c[-2] == ' ' or len(tail) != 1:
+    if not text[-1:].isalpha() or c[-2] == ' ':
+        return False
+    if len(c) >= 30:
+        return True
+    if len(tail) != 1:
         return False
     if tail == label:
         return True
@@ -495,6 +612,20 @@ def by_words(t, choices):
 
 def is_own(t, label, choices):
     return bool(by_text(t, {label: choices[label]}, ALL)) or is_part(t, label, choices)
+
+
+def alone(t, choices):
+    """The label of the choice that t names, with nothing else said, or None."""
+    t = without_leads(t).strip()
+    for expression, part in (('LABEL_AND', 'rest'), ('LABEL_SPACE', 'rest'), ('TEXT_LABEL', 'text')):
+        m = EXPR[expression].fullmatch(t)
+        if m and m['label'] in choices and is_own(m[part], m['label'], choices):
+            return m['label']
+    m = EXPR['LABEL'].fullmatch(t)
+    if m and m['label'] in choices:
+        return m['label']
+    said = by_text(t, choices, ALL) or by_truth(t, choices)
+    return said[1] if said else None
 
 
 def names(t, choices):
@@ -568,7 +699,7 @@ def leans(t, choices):
 
 def saying_nothing(t, choices):
     if wholly_abstains(t):
-        return DONT_KNOW
+        return NO_CHOICE if any(plain(text).startswith(plain(t) + ' ') for text in choices.values()) else DONT_KNOW
     return DONT_KNOW if abstains(t) and not leans(t, choices) else NO_CHOICE
 
 
@@ -620,19 +751,68 @@ def too_deep(value, level=1):
     return level > DEEPEST or any(too_deep(x[1] if isinstance(x, tuple) else x, level + 1) for x in value)
 
 
+def answers_of(pairs, keys):
+    """The values of the pairs with these keys, as texts; an object gives those of its own answer keys and `text`."""
+    found = []
+    for key, value in pairs:
+        if key.casefold() not in keys:
+            continue
+        inner = []
+        if isinstance(value, list) and value and isinstance(value[0], tuple):
+            inner = answers_of(value, {*ANSWER_KEYS, 'text'})
+        found += inner or [value if isinstance(value, str) else json.dumps(value)]
+    return found
+
+
+def json_answers(t):
+    """The answers of a text that is a JSON object with the key `answer`, else None."""
+    s = t.strip()
+    if not s.startswith('{') or s[-1] != '}':
+        return None
+    try:
+        pairs = json.loads(s if '"' in s else s.replace("'", '"'), object_pairs_hook=list, parse_int=str,
+                           parse_float=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        return None
+    if too_deep(pairs) or not any(key.casefold() == 'answer' for key, _ in pairs):
+        return None
+    return answers_of(pairs, ANSWER_KEYS)
+
+
 def unwrapped_texts(t):
     """The one text that is left, or those of a JSON object."""
     t = unwrap(t)
-    s = t.strip()
-    if s.startswith('{') and s.endswith('}'):
-        try:
-            pairs = json.loads(s, object_pairs_hook=list, parse_int=str, parse_float=str, parse_constant=str)
-        except (ValueError, RecursionError):
-            return [t]
-        if not too_deep(pairs) and any(key.casefold() == 'answer' for key, _ in pairs):
-            values = [value for key, value in pairs if key.casefold() in ANSWER_KEYS]
-            return [unwrap(v if isinstance(v, str) else json.dumps(v)) for v in values]
-    return [t]
+    values = json_answers(t)
+    return [t] if values is None else [unwrap(v) for v in values]
+
+
+def announced(t):
+    """A JSON object behind other text becomes `Answer: …`."""
+    at = t.find('{')
+    before = t[:max(at, 0)].strip()
+    if not before or before[-1] not in ':.!':
+        return t
+    values = json_answers(t[at:])
+    if not values or any(v != values[0] for v in values):
+        return t
+    if EXPR['NEGATION'].search(writing(before.splitlines()[-1])):
+        return t
+    return before + '\nAnswer: ' + values[0]
+
+
+def undressed(t):
+    lines = []
+    for line in t.splitlines():
+        m = EXPR['BULLET'].match(line)
+        line = line[m.end():] if m else line
+        for _ in range(4):
+            cut = max(0, len(line) - 100)
+            m = EXPR['TRAILER'].search(line[cut:])
+            if not m:
+                break
+            line = line[:cut + m.start()]
+        lines.append(line)
+    return '\n'.join(lines)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -652,7 +832,7 @@ def retracts(t, label, choices):
     p, o = plain(t), plain(choices[label])
     if o in ('true', 'false'):  # RETRACTION plays no part then
         against = EXPR['AGAINST_TRUE' if o == 'true' else 'AGAINST_FALSE']
-        return bool(against.search(EXPR['NOT_TRUE'].sub('wrong', p)))
+        return bool(against.search(EXPR['NOT_TRUE'].sub('wrong', EXPR['TRUE_ONLY'].sub(' ', p))))
     for name in (label, o):
         if p.startswith(name + ' '):
             p = 'it' + p[len(name):]
@@ -663,8 +843,10 @@ def retracts(t, label, choices):
 
 def with_remark(label, remark, choices):
     others = set(choices) - {label}
-    w = writing(remark)
-    if plain(choices[label]) not in ('true', 'false') and names(remark, choices) & others:
+    remark = EXPR['NEITHER'].sub(lambda m: m[0] if label in names(m[0], choices) else ' ', writing(remark))
+    w, o = writing(remark), plain(choices[label])
+    named = names(remark, choices) & others
+    if named and o not in ('true', 'false') and not (len(named) >= 2 and (o[:4] == 'all ' or o[:5] == 'both ')):
         return NO_CHOICE
     if (abstains_beside(remark, choices[label]) or EXPR['HEDGED_CLAUSE'].search(w) or retracts(remark, label, choices)
             or retracts('it ' + remark, label, choices) or another(w, others)):
@@ -672,15 +854,28 @@ def with_remark(label, remark, choices):
     return (CHOICE, label)
 
 
+def by_contrast(t, choices):
+    for expression in ('IS_RIGHT', 'NOT_OTHER', 'NOT_BUT'):
+        m = EXPR[expression].fullmatch(t)
+        label = alone(m['text'], choices) if m else None
+        if label is None:
+            continue
+        groups = m.groupdict()
+        if 'other' in groups and alone(groups['other'], choices) in (None, label):
+            continue
+        return with_remark(label, groups.get('rest') or '', choices)
+    return None
+
+
 def claim_of(t, r, choices):
     m = EXPR['LABEL'].fullmatch(t)  # 1
     if m and m['label'] in choices:
         return (CHOICE, m['label'])
-    said = by_text(r, choices, STRICT) or by_truth(t, choices)  # 2, 3
+    said = by_text(r, choices, STRICT) or by_truth(t, choices) or by_contrast(t, choices)  # 2, 3, 4
     if said:
         return said
-    m = EXPR['LABEL_AND'].fullmatch(t)  # 4
-    if m and m['label'] in choices and not EXPR['SEVERAL'].fullmatch(t):
+    m = EXPR['LABEL_AND'].fullmatch(t)  # 5
+    if m and m['label'] in choices and (plain(m['rest']) == m['label'] or not EXPR['SEVERAL'].fullmatch(t)):
         label, rest = m['label'], m['rest']
         if is_own(rest, label, choices):
             return (CHOICE, label)
@@ -693,10 +888,10 @@ def claim_of(t, r, choices):
         if EXPR['BECAUSE'].match(p):
             return with_remark(label, rest, choices)
         return NO_CHOICE
-    said = by_text(r, choices, LOOSE)  # 5
+    said = by_text(r, choices, LOOSE)  # 6
     if said:
         return said
-    m = EXPR['LABEL_SPACE'].fullmatch(t)  # 6
+    m = EXPR['LABEL_SPACE'].fullmatch(t)  # 7
     if m and m['label'] in choices:
         label, rest = m['label'], m['rest']
         if EXPR['BECAUSE_ALONE'].match(rest):
@@ -704,26 +899,38 @@ def claim_of(t, r, choices):
         said = by_text(rest, choices, ALL)
         if said and said[0] == CHOICE:
             return said if said[1] == label else NO_CHOICE
-    m = EXPR['TEXT_LABEL'].fullmatch(t)  # 7
-    if m and m['label'] in choices and is_own(m['text'], m['label'], choices):
-        return (CHOICE, m['label'])
-    for expression in ('TEXT_AND', 'TRUTH_AND'):  # 8
+    m = EXPR['WHICH_IS'].fullmatch(t) or EXPR['TEXT_LABEL'].fullmatch(t)  # 8
+    if m and m['label'] in choices:
+        if is_own(m['text'], m['label'], choices):
+            return (CHOICE, m['label'])
+        if not EXPR['NEGATION'].search(t) and not EXPR['HEDGE'].search(t):
+            subject = EXPR['SUBJECT'].fullmatch(m['text'])
+            if subject and is_own(subject['rest'], m['label'], choices):
+                return (CHOICE, m['label'])
+    for expression in ('TEXT_AND', 'TRUTH_AND', 'GLOSS'):  # 9
         m = EXPR[expression].fullmatch(t)
         if m:
             said = by_text(m['text'], choices, ALL) or by_truth(m['text'], choices)
             said = said or one_of([x for x in choices if completes(m['text'], x, choices)])
             if said and said[0] == CHOICE:
                 return with_remark(said[1], m['rest'], choices)
-    said = by_part(t, choices)  # 9
+    said = by_part(t, choices)  # 10
     if said:
         return said
-    more = by_words(t, choices)  # 10
+    more = by_words(t, choices)  # 11
     return with_remark(*more, choices) if more else None
 
 
 def turned(piece):
-    """A piece that begins as a preface, cut behind each of its first three turns."""
+    """A piece cut behind what announces an answer; one that begins as a preface, behind its first three turns."""
     parts = []
+    if not EXPR['PREFACE'].match(writing(piece)):
+        start = 0
+        for m in EXPR['ANNOUNCED'].finditer(piece):
+            if not EXPR['CONDITION'].search(writing(piece[start:m.start()])):
+                parts.append(piece[start:m.end()])
+                start = m.end()
+        return parts + [piece[start:]]
     for _ in range(3):
         m = EXPR['TURN'].search(piece) if EXPR['PREFACE'].match(writing(piece)) else None
         if not m:
@@ -747,6 +954,11 @@ class Reader:
 
     def _claim(self, line):
         w = writing(line)
+        if EXPR['QUESTION'].search(w):
+            said = by_text(line, self.choices, STRICT)
+            asked = alone(w.replace('?', ''), self.choices) is not None
+            asked = asked or (truths(self.choices) and len(names(line, self.choices)) == 1)
+            return said or (NO_CHOICE if asked else None)
         s = without_leads(w)
         stripped = line.strip()
         for t in ([w, s] if s and s != w else [w]):
@@ -779,7 +991,8 @@ class Reader:
         if not plain(t):  # 4
             return DONT_KNOW
         lines = self.joined(self.cut(t))  # 5
-        first = next((i for i, line in enumerate(lines) if not self.is_preface(line)), len(lines))  # 6
+        first = next((i for i, line in enumerate(lines) if not (self.is_preface(line) or self.asks(line))),
+                     len(lines))  # 6
         if 0 < first < len(lines):
             said = self.several(lines[first:])
             if said[0] == CHOICE:
@@ -809,6 +1022,11 @@ class Reader:
             return False
         return not mentions(line, self.choices)
 
+    def asks(self, line):
+        w = writing(line)
+        return bool(EXPR['QUESTION'].search(w) and self.claim(line) is None
+                    and not EXPR['UNSURE'].search(w) and not abstains(line))
+
     def joined(self, lines):
         out, i = [], 0
         while i < len(lines):
@@ -828,6 +1046,24 @@ class Reader:
         m = m or EXPR['MARKED_LABEL'].match(without_leads(w))
         return bool(m) and any(g in self.choices for g in m.groups() if g is not None)
 
+    def announces(self, line):
+        return bool(EXPR['EXPLICIT'].match(writing(line))) and self.chooses(line)
+
+    def corrected(self, lines):
+        """The lines that count: from the last correction on."""
+        first_said = next((i for i, x in enumerate(lines) if self.announces(x)), len(lines))
+        last_said = max((i for i, x in enumerate(lines) if self.announces(x)), default=-1)
+        for i in reversed(range(1, len(lines))):
+            w = writing(lines[i])
+            m = EXPR['CORRECTS'].match(w)
+            if m and last_said >= i:
+                return lines[i:] if self.claim(lines[i]) else lines[i + 1:]
+            if m and not truths(self.choices) and self.chooses(w[m.end():].strip()):
+                return [w[m.end():].strip()] + lines[i + 1:]
+            if EXPR['CONTRASTS'].match(w) and first_said == i:
+                return lines[i:]
+        return lines
+
     def deciding(self, lines):
         for i, line in enumerate(lines):
             if self.claim(line) and EXPR['EXPLICIT'].match(writing(line)):
@@ -843,32 +1079,42 @@ class Reader:
 
     def several(self, lines):
         unwrapped = [u for line in lines for u in unwrapped_texts(line)]
-        lines = [x for x in unwrapped if writing(x)] or lines
+        lines = self.corrected([x for x in unwrapped if writing(x)] or lines)
         at = self.deciding(lines)  # 1
         decided = self.claim(lines[at])
         if decided is None:  # 2
             return saying_nothing('\n'.join(lines), self.choices)
-        listed, letters = set(), set()  # 3
-        for i in range(at):
+        explicit = bool(EXPR['EXPLICIT'].match(writing(lines[at])))
+        listed = {}  # 3
+        for i in range(len(lines) if explicit else at):
             m = EXPR['LABEL_AND'].fullmatch(writing(lines[i]))
-            if m:
-                listed.add(i)
-                letters.add(m['label'])
-        if len(letters) < 2:
-            listed = set()
+            if m and i != at:
+                listed[i] = m['label']
+        if len(set(listed.values())) < 2:
+            listed = {}
         if len({self.claim(x)[1] for i, x in enumerate(lines) if i not in listed and self.claim(x)}) > 1:
             return NO_CHOICE
         if decided[0] != CHOICE:  # 4
             return decided
         label = decided[1]
+        beside = {i for i, letter in listed.items() if letter != label and (
+            not EXPR['SAYS_RIGHT'].search(writing(lines[i])) or EXPR['NEGATION'].search(writing(lines[i])))}
         for i, x in enumerate(lines[:at]):  # 5
+            if i in beside:
+                continue
             if retracts(x, label, self.choices) and not (i in listed and self.chooses(x)):
                 return NO_CHOICE
             if self.claim(x) is None and i not in listed and self.begins_with_label(x):
-                return NO_CHOICE
+                if not (explicit and EXPR['NEGATION'].search(writing(x))):
+                    return NO_CHOICE
         others = set(self.choices) - {label}
-        for x in lines[at + 1:]:  # 6
+        for i in range(at + 1, len(lines)):  # 6
+            x = lines[i]
             w = writing(x)
+            if i in beside:
+                continue
+            if EXPR['CORRECTS'].match(w) and mentions(x, self.choices) & others:
+                return NO_CHOICE
             if (abstains_beside(x, self.choices[label]) or EXPR['HEDGED'].match(w)
                     or retracts(x, label, self.choices)):
                 return NO_CHOICE
@@ -895,8 +1141,10 @@ class Reader:
             t = t[ends[-1]:]
         if EXPR['THOUGHT_BEGINS'].search(t):
             return NO_CHOICE
-        t = self.without_run_on(t)  # 6
-        said = {self.text(u) for u in unwrapped_texts(t)}  # 7
+        t = EXPR['STRUCK'].sub('', self.without_run_on(t))  # 6, 7
+        if not writing(t):
+            return NO_CHOICE
+        said = {self.text(undressed(announced(u))) for u in unwrapped_texts(t)}  # 8
         return said.pop() if len(said) == 1 else NO_CHOICE
 
     def without_run_on(self, t):

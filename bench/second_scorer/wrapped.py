@@ -25,6 +25,8 @@ def _json(aim: Aim, text: str) -> str:
         2.50,
         [aim.label],
         {"answer": aim.label},
+        {"label": aim.label, "text": aim.choices[aim.label]},
+        {"text": {"letter": aim.other}, "other": 1},
         [],
         aim.other,
     )
@@ -57,6 +59,9 @@ def _json(aim: Aim, text: str) -> str:
             "%s}",
             "{%s} ok",
             "{'answer': '%s'}",
+            "Here is the JSON:\n{%s}",
+            "A cell has walls. {%s}",
+            "Not this: {%s}",
             '{"n": 01e5, %s}',
             '{"x": NaN, %s}',
             '{"x": 1e999, "y": 00, %s}',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,19 @@ def _read(sources: tuple[QuestionSource, ...], split: str | None, mapping: tuple
     return read_question_set(sources, split, parse_map(mapping))
 
 
+def _require_own_files(written: Mapping[str, Path | None], read: Iterable[Path]) -> None:
+    """Raise ConfigError if a file to write, by its option, is one that is read or one that is written already."""
+    from edu_rag.errors import ConfigError
+
+    taken = {path.resolve(): "is a file that is read" for path in read}
+    for option, path in written.items():
+        if path is None:
+            continue
+        if (what := taken.get(path.resolve())) is not None:
+            raise ConfigError(option, f"{path} {what}", "give another file")
+        taken[path.resolve()] = f"is the file of {option}, too"
+
+
 @questions.command(cls=MapCommand)
 @_SOURCES
 @_SPLIT
@@ -71,13 +85,10 @@ def convert(
     """
     from builder.question_sets.question_reviews import accepted_lines, evidence_marks, read_reviews
     from builder.question_sets.question_stats import flat_lines
-    from edu_rag.errors import ConfigError
     from edu_rag.files.jsonl import to_line, write_records
     from edu_rag.progress import say
 
-    for name, path in (("--out", out), ("--marks", marks)):
-        if path is not None and any(isinstance(one, Path) and one.resolve() == path.resolve() for one in sources):
-            raise ConfigError(name, f"{path} is a file that is read", "give another file")
+    _require_own_files({"--out": out, "--marks": marks}, [*(one for one in sources if isinstance(one, Path)), *reviews])
     lines = list(flat_lines(_read(sources, split, mapping)))
     if reviews:
         lines = list(accepted_lines(lines, read_reviews(reviews), reviews[0]))

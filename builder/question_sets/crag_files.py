@@ -198,7 +198,7 @@ def _record(decoder: msgspec.json.Decoder[CragRecord], line: bytearray) -> CragR
     except RecordError as error:
         return error
     except msgspec.ValidationError as error:
-        return RecordError("record", mistyped(str(error)[:200]).what)
+        return RecordError("record", mistyped(str(error)).what[:200])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return RecordError("line", f"not JSON: {str(error)[:200]}")
     return record

@@ -38,7 +38,7 @@ CRITERIA = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionReview:
-    """One reviewer's answers about one question. Invariants: a name; exactly the criteria."""
+    """One reviewer's answers about one question. Invariants: a time with its zone; a name; exactly the criteria."""
 
     at: datetime
     reviewer: str
@@ -48,6 +48,8 @@ class QuestionReview:
     note: str = ""
 
     def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise RecordError("at", "has no time zone", "2026-11-21T09:30:00Z is one")
         if not self.reviewer.strip():
             raise RecordError("reviewer", "is blank")
         names = {one.name for one in CRITERIA}
@@ -68,11 +70,13 @@ def question_key(line: Mapping[str, Any]) -> str:
 
 
 def read_reviews(paths: Iterable[Path]) -> list[QuestionReview]:
-    """The reviews of all files: of one reviewer's reviews of a question only the last."""
+    """The reviews of all files: of one reviewer's reviews of a question only the latest, of equal times the last."""
     found: dict[tuple[str, str], QuestionReview] = {}
     for path in paths:
         for _, review in read_records(path, QuestionReview):
-            found[review.reviewer, review.question_id] = review
+            earlier = found.setdefault((review.reviewer, review.question_id), review)
+            if review.at >= earlier.at:
+                found[review.reviewer, review.question_id] = review
     return list(found.values())
 
 

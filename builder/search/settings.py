@@ -62,7 +62,7 @@ class WebEngineConfig:
 
     `pause_s` is the time between the starts of two requests, `at_once` how many may wait for their answers together.
     `retries`: how often a limited engine is waited for (a question); each wait is what it asks for, or 30, 60, 120 …
-    seconds, and never more than `max_wait_s`. `max_wait_s` also limits the total wait during an outage. The
+    seconds. A longer one than `max_wait_s` ends the search. `max_wait_s` also limits the total wait during an outage. The
     figures of the last five lines are for `--dry-run` alone: a typical answer's seconds, the price, the free requests,
     and the month in which somebody looked them up.
     """

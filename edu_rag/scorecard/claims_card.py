@@ -116,3 +116,9 @@ def read_claims_card(path: Path) -> ClaimsCard:
     if card is None:
         raise FaultsError([DataError(path, f"{fault.where}: {first_line(fault)}") for fault in found])
     return card
+
+
+def claims_of(scorecard: Path) -> ClaimsCard | None:
+    """The card next to a scorecard; None without a file. Raises as `read_claims_card`."""
+    path = scorecard.with_name(FILE_NAME)
+    return read_claims_card(path) if path.is_symlink() or path.exists() else None

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     help="Read answers that are whole numbers as numbers of choices, counted from 0 or from 1.",
 )
 @click.option("--skip-unknown", is_flag=True, help="Leave out rows of unknown questions instead of refusing the file.")
-@click.option("--all-correct", is_flag=True, help="Import answers that all equal the gold, as in a file of questions.")
+@click.option("--all-correct", is_flag=True, help="Import answers that nearly all equal the gold.")
 @split_option
 @sample_options
 @into_option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import shlex
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -18,6 +19,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 _HEAD_BYTES = 4_000_000
 _ZIP = b"PK\x03\x04"
 _PARQUET = b"PAR1"
+_GZIP = b"\x1f\x8b"
 _INSPECT = re.compile(r'\{\s*"version"\s*:\s*[0-9]+\s*,\s*"status"\s*:\s*"[a-z]*"\s*,\s*"eval"\s*:')
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -67,16 +69,24 @@ def detected(path: Path) -> Format:
 def require_own_form(path: Path) -> None:
     """Raise SubmissionError for a file of another program, with the command that reads it.
 
-    Faults of single lines are for the reader of predictions to report.
+    Faults of single lines, and files that no command reads, are for the reader of predictions to report.
     """
-    if not path.is_file() or not (first := _text(_head(path)).lstrip("\ufeff \t\r\n").partition("\n")[0]):
+    if not path.is_file() or not (first := _first_line(_head(path))) or first.startswith("#"):
         return
     if isinstance(run_line("", first), RankedPage):
-        raise SubmissionError(path, "is a retrieval run, which ranks pages", f"`edu-rag score --run {path}` scores it")
+        remedy = f"`edu-rag score --run {shlex.quote(str(path))}` scores it"
+        raise SubmissionError(path, "is a retrieval run, which ranks pages", remedy)
     what = "does not begin like JSON lines" if first[0] != "{" else _fault_of_names(first)
     if what:
         remedy = "`edu-rag import FILE --dataset DIR --submission SLUG` reads tables and files of other programs"
         raise SubmissionError(path, f"is not in the form of predictions: it {what}", remedy)
+
+
+def _first_line(raw: bytes) -> str:
+    """The first line that is not blank; '' for bytes that are no text, unless they may be a log in an archive."""
+    text = _text(raw)
+    is_text = not raw.startswith(_GZIP) and "\0" not in text
+    return text.lstrip("\ufeff \t\r\n").partition("\n")[0] if is_text or raw.startswith(_ZIP) else ""
 
 
 def _fault_of_names(line: str) -> str:

@@ -1,1 +1,1 @@
-"""Reading answers: the rule set answers-v2."""
+"""Reading answers: the rule set answers-v3."""

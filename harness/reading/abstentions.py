@@ -17,6 +17,7 @@ from harness.reading.patterns import (
     ANOTHER,
     ANSWERED,
     CLAUSE,
+    CORRECTS,
     EXPLICIT,
     HEDGED,
     HEDGED_CLAUSE,
@@ -25,6 +26,7 @@ from harness.reading.patterns import (
     NOT_TRUE,
     PREFACE,
     RETRACTION,
+    TRUE_ONLY,
     UNSURE,
 )
 
@@ -50,8 +52,8 @@ class Lexicon(NamedTuple):
 
 @cache
 def lexicon() -> Lexicon:
-    """The phrases of abstentions-v2.txt; its head says what they mean."""
-    text = files("harness").joinpath("data/abstentions-v2.txt").read_text(encoding="utf-8")
+    """The phrases of abstentions-v3.txt; its head says what they mean."""
+    text = files("harness").joinpath("data/abstentions-v3.txt").read_text(encoding="utf-8")
     found: dict[str, set[str]] = {"=": set(), "": set(), "+": set()}
     for line in text.splitlines():
         mark = line[:1] if line[:1] in "=+" else ""
@@ -86,7 +88,7 @@ def firmly_abstains(text: str) -> bool:
 
 
 def abstains(text: str) -> bool:
-    """Whether a text says "I don't know" in the words of abstentions-v2.txt; it says nothing about choices."""
+    """Whether a text says "I don't know" in the words of abstentions-v3.txt; it says nothing about choices."""
     return firmly_abstains(text) or _holds(fold_punctuation(text), excuses=True)
 
 
@@ -105,7 +107,7 @@ def retracts(text: str, label: str, own: str) -> bool:
     """
     folded, own = fold_punctuation(text), fold_punctuation(own)
     if own in _AGAINST:
-        return _AGAINST[own].search(NOT_TRUE.sub("wrong", folded)) is not None
+        return _AGAINST[own].search(NOT_TRUE.sub("wrong", TRUE_ONLY.sub(" ", folded))) is not None
     return RETRACTION.search(_own_as_it(_own_as_it(folded, label), own)) is not None
 
 
@@ -140,6 +142,8 @@ def takes_back_after(line: str, label: str, choices: Mapping[str, str]) -> bool:
     `So I now say that the answer is c` does; a line of few words need only name another label, unless it negates.
     """
     written = fold_writing(line)
+    if CORRECTS.match(written) and _mentioned(line, choices) - {label}:
+        return True
     if _abstains_beside(line, choices[label]) or HEDGED.match(written) or retracts(line, label, choices[label]):
         return True
     if NEGATION.search(written):

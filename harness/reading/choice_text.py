@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harness.reading.folding import fold_article, fold_edges, fold_owner, fold_punctuation, fold_writing
-from harness.reading.patterns import BREAK
+from harness.reading.folding import (
+    fold_article,
+    fold_edges,
+    fold_formula,
+    fold_owner,
+    fold_punctuation,
+    fold_writing,
+)
+from harness.reading.patterns import BREAK, TRUTH_OF
 from harness.reading.reading_result import Reading, named, unparseable
 
 Levels = tuple[Callable[[str], str], ...]
 STRICT: Levels = (str.strip, fold_writing, fold_edges)
-LOOSE: Levels = (fold_punctuation, fold_article, fold_owner)
+LOOSE: Levels = (fold_punctuation, fold_article, fold_owner, fold_formula)
 TQA_LABELS = "abcdefg"
 LONG = 60
 """Characters of a choice that the dataset may have cut at the end of a line."""
+SENTENCE_LIKE = 30
+"""Characters of a choice whose last word may lack any letters: no other word is likely to begin like all of it."""
 TRUTHS = {
     "true": "true",
     "t": "true",
@@ -38,13 +47,18 @@ def by_text(text: str, choices: Mapping[str, str], levels: Levels) -> Reading | 
     return None
 
 
-def by_truth(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """`T`, `yes`, `F`, `no` where the choices are true and false, and nothing else."""
-    truth = TRUTHS.get(fold_punctuation(text))
+def truths(choices: Mapping[str, str]) -> dict[str, str]:
+    """The labels of `true` and `false`, where the question has these two choices and no other."""
     labels = {fold_punctuation(choice): label for label, choice in choices.items()}
-    if truth and len(choices) == 2 and labels.keys() == {"true", "false"}:
-        return named(labels[truth], f"says {truth}")
-    return None
+    return labels if len(choices) == 2 and labels.keys() == {"true", "false"} else {}
+
+
+def by_truth(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """`T`, `yes`, `F`, `the statement is not true` where the choices are true and false, and nothing else."""
+    labels = truths(choices)
+    said = TRUTH_OF.fullmatch(fold_writing(text)) if labels else None
+    truth = said.lastgroup if said else TRUTHS.get(fold_punctuation(text))
+    return named(labels[truth], f"says {truth}") if labels and truth else None
 
 
 def _begins_alone(label: str, choices: Mapping[str, str], text: str) -> str | None:
@@ -61,7 +75,7 @@ def _completes(label: str, choices: Mapping[str, str], text: str) -> bool:
     letter is the choice's own label or another one from a to g; d and e, which also make words (`humane`), only where
     the choice has two words or another choice kept its stop. So `carbonic` never completes `carbon`, nor `cells`
     `cell`. And a line's end leaves a hyphen: `Southern Hemi-` may end in any letters (two words or more: `anti-` alone
-    is a prefix, not a cut).
+    is a prefix, not a cut). A choice of 30 characters may lack any letters.
     """
     choice, short = choices[label].rstrip(), fold_article(choices[label])
     tail = _begins_alone(label, choices, text)
@@ -69,7 +83,11 @@ def _completes(label: str, choices: Mapping[str, str], text: str) -> bool:
         return False
     if choice.endswith("-"):
         return " " in short
-    if not choice[-1].isalpha() or short[-2] == " " or len(tail) > 1:
+    if not choice[-1].isalpha() or short[-2] == " ":
+        return False
+    if len(short) >= SENTENCE_LIKE:
+        return True
+    if len(tail) > 1:
         return False
     certain = " " in short or tail not in "de" or any(other.rstrip().endswith(".") for other in choices.values())
     return tail == label or (tail in TQA_LABELS and certain)

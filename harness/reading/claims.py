@@ -1,4 +1,4 @@
-"""Read the claim of one line under the rules `answers-v2`: a decorated label, a choice's text, both, or nothing."""
+"""Read the claim of one line under the rules `answers-v3`: a decorated label, a choice's text, both, or nothing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from harness.reading.choice_text import (
     continued,
     is_own,
     names,
+    truths,
 )
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
@@ -22,27 +23,46 @@ from harness.reading.patterns import (
     BECAUSE_ALONE,
     BESIDE,
     EXPLICIT,
+    GLOSS,
     HEDGE,
     HEDGED,
+    IS_RIGHT,
     LABEL,
     LABEL_AND,
     LABEL_SPACE,
     LEAD,
     MARKED_LABEL,
     NEGATION,
+    NEITHER,
+    NOT_BUT,
+    NOT_OTHER,
     OPTION_LABEL,
+    QUESTION,
     SEVERAL,
+    SUBJECT,
     TEXT_AND,
     TEXT_LABEL,
     TRUTH_AND,
+    WHICH_IS,
 )
 from harness.reading.reading_result import Reading, abstained, named, unparseable
 
 
+def _without_neither(remark: str, label: str, choices: Mapping[str, str]) -> str:
+    """A remark without `neither meiosis nor mitosis`, unless that names the choice itself."""
+    return NEITHER.sub(lambda match: match[0] if label in names(match[0], choices) else " ", remark)
+
+
+def _may_name(others: list[str], own: str) -> bool:
+    """Whether the remark on a choice may name others: those of `all of the above` and `both`, and true and false."""
+    return own in ("true", "false") or (len(others) > 1 and own.startswith(("all ", "both ")))
+
+
 def _with_remark(label: str, remark: str, choices: Mapping[str, str], how: str) -> Reading:
-    """A choice with a remark next to it, on its own line; only `true` and `false` may name the other one there."""
+    """A choice with a remark next to it, on its own line, which takes nothing back and names no other choice."""
+    remark = _without_neither(fold_writing(remark), label, choices)
     others = [other for other in names(remark, choices) if other != label]
-    if others and fold_punctuation(choices[label]) not in ("true", "false"):
+    if others and not _may_name(others, fold_punctuation(choices[label])):
         return unparseable(f"{how} with the text of choice {others[0]}")
     if takes_back_beside(remark, label, choices):
         return unparseable(f"{how}, then hedged, taken back or given to another choice")
@@ -58,9 +78,11 @@ def by_label(text: str, choices: Mapping[str, str]) -> Reading | None:
 def _by_label_and_text(text: str, choices: Mapping[str, str]) -> Reading | None:
     """`b) mitosis`, `b) because cells divide`, `b) mitosis, where a cell splits`; nothing else may follow the mark."""
     match = LABEL_AND.fullmatch(text)
-    if not match or match["label"] not in choices or SEVERAL.fullmatch(text):
+    if not match or match["label"] not in choices:
         return None
     label, rest = match["label"], match["rest"]
+    if SEVERAL.fullmatch(text) and fold_punctuation(rest) != label:
+        return None
     own = choices[label]
     if is_own(rest, label, choices):
         return named(label, f"label {label} with its text")
@@ -91,18 +113,47 @@ def _by_label_space_text(text: str, choices: Mapping[str, str]) -> Reading | Non
 
 
 def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """`mitosis (b)`: the label in brackets must be that of the text."""
-    match = TEXT_LABEL.fullmatch(text)
+    """`mitosis (b)`, `mitosis, which is option b`, `The process is mitosis (b)`: the label must be that of the text."""
+    match = WHICH_IS.fullmatch(text) or TEXT_LABEL.fullmatch(text)
     if not match or match["label"] not in choices:
         return None
-    if not is_own(match["text"], match["label"], choices):
+    subject = None if NEGATION.search(text) or HEDGE.search(text) else SUBJECT.fullmatch(match["text"])
+    own = (match["text"], subject["rest"]) if subject else (match["text"],)
+    if not any(is_own(said, match["label"], choices) for said in own):
         return None
     return named(match["label"], f"label {match['label']} with its text")
 
 
+def alone(text: str, choices: Mapping[str, str]) -> str | None:
+    """The choice that a text names and says nothing else, by label, text or both; a lead may come first."""
+    text = _without_lead(text).strip()
+    by_both = [match for form in (LABEL_AND, LABEL_SPACE, TEXT_LABEL) if (match := form.fullmatch(text))]
+    for match in by_both:
+        if match["label"] in choices and is_own(
+            match.groupdict().get("rest") or match["text"], match["label"], choices
+        ):
+            return match["label"]
+    said = by_label(text, choices) or by_text(text, choices, STRICT + LOOSE) or by_truth(text, choices)
+    return said.label if said else None
+
+
+def _by_contrast(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """`b is the correct answer`, `mitosis, not meiosis`, `not a but b`: the other choice is named to be denied."""
+    for form in (IS_RIGHT, NOT_OTHER, NOT_BUT):
+        match = form.fullmatch(text)
+        label = alone(match["text"], choices) if match else None
+        if match is None or label is None:
+            continue
+        parts = match.groupdict()
+        denied = alone(parts["other"], choices) if "other" in parts else None
+        if "other" not in parts or denied not in (None, label):
+            return _with_remark(label, parts.get("rest") or "", choices, f"choice {label}, and not another")
+    return None
+
+
 def _by_text_and_remark(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """A text with a remark about it: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`."""
-    for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text)):
+    """A text with a remark: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants do`, `CO2 (a gas)`."""
+    for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text), GLOSS.fullmatch(text)):
         if match is not None:
             said = match["text"]
             own = by_text(said, choices, STRICT + LOOSE) or by_truth(said, choices) or by_completion(said, choices)
@@ -132,6 +183,7 @@ def _claim_of(text: str, raw: str, choices: Mapping[str, str]) -> Reading | None
         by_label(text, choices)
         or by_text(raw, choices, STRICT)
         or by_truth(text, choices)
+        or _by_contrast(text, choices)
         or _by_label_and_text(text, choices)
         or by_text(raw, choices, LOOSE)
         or _by_label_space_text(text, choices)
@@ -145,6 +197,9 @@ def _claim_of(text: str, raw: str, choices: Mapping[str, str]) -> Reading | None
 def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
     """The claim of one line, or None for prose that is neither a label nor a choice's text."""
     written = fold_writing(line)
+    if QUESTION.search(written):
+        one = alone(written.replace("?", ""), choices) or (truths(choices) and len(names(line, choices)) == 1)
+        return by_text(line, choices, STRICT) or (unparseable("only asks") if one else None)
     stripped = _without_lead(written)
     for text in dict.fromkeys((written, stripped)):
         tail = line.strip()[-len(text) :]
@@ -162,6 +217,10 @@ def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
 def refusal(text: str, choices: Mapping[str, str]) -> Reading:
     """Why a text that names no single choice counts for nothing."""
     written, found = fold_writing(text), names(text, choices)
+    if wholly_abstains(text) and any(
+        fold_punctuation(choice).startswith(f"{fold_punctuation(text)} ") for choice in choices.values()
+    ):
+        return unparseable("says that it does not know, or begins a choice")
     if abstains(text):
         if not wholly_abstains(text) and leans(text, choices):
             return unparseable("says that it does not know, and names a choice")

@@ -5,7 +5,19 @@ from __future__ import annotations
 import json
 
 from edu_rag.files.nesting import too_deep
-from harness.reading.patterns import END_MARKS, FENCE, NEXT_QUESTION, TEX, THOUGHT_BEGINS, THOUGHT_ENDS
+from harness.reading.folding import fold_writing
+from harness.reading.patterns import (
+    BULLET,
+    END_MARKS,
+    FENCE,
+    NEGATION,
+    NEXT_QUESTION,
+    STRUCK,
+    TEX,
+    THOUGHT_BEGINS,
+    THOUGHT_ENDS,
+    TRAILER,
+)
 
 ANSWER_KEYS = frozenset({"answer", "final_answer", "correct_answer", "label", "choice", "option", "letter"})
 _LONGEST_MARK = max(map(len, END_MARKS))
@@ -75,24 +87,74 @@ def _without_tex(text: str) -> str:
     return text
 
 
+Pairs = list[tuple[str, object]]
+
+
+def _pairs(text: str) -> Pairs | None:
+    """The pairs of a text that is one JSON object with the key `answer`; a Python dict's single quotes are allowed."""
+    whole = text.strip()
+    whole = whole if '"' in whole else whole.replace("'", '"')
+    if not whole.startswith("{") or too_deep(whole):  # how deep JSON may be must not hang on the stack that is left
+        return None
+    try:
+        pairs: Pairs = json.loads(whole, object_pairs_hook=list, parse_int=str, parse_float=str)
+    except ValueError:
+        return None  # not JSON: read as any other text
+    return pairs if "answer" in {key.casefold() for key, _ in pairs} else None
+
+
+def _values(pairs: Pairs, keys: frozenset[str] = ANSWER_KEYS) -> list[str]:
+    """The values of the answer keys; of an object as a value those of its answer keys and of `text`."""
+    found: list[str] = []
+    for value in [value for key, value in pairs if key.casefold() in keys]:
+        deeper: list[str] = []
+        if isinstance(value, list) and value and isinstance(value[0], tuple):  # an object
+            deeper = _values(value, ANSWER_KEYS | {"text"})
+        found += deeper or [value if isinstance(value, str) else json.dumps(value)]
+    return found
+
+
 def _json_answers(text: str) -> list[str] | None:
     """The values of the answer keys, where the whole text is one JSON object that has the key `answer`.
 
     `{"answer": "b", "confidence": 0.9}` is `b`. A key given twice, and `final_answer`, `label`, `choice`, `option`,
-    `letter` next to it, must agree. `null` is an abstention. Of lists and objects as values only `["b"]`, a label in
-    its dress, can be read.
+    `letter` next to it, must agree. `null` is an abstention. Of lists as values only `["b"]`, a label in its dress,
+    can be read.
     """
-    whole = text.strip()
-    if not whole.startswith("{") or too_deep(whole):  # how deep JSON may be must not hang on the stack that is left
-        return None
-    try:
-        pairs = json.loads(whole, object_pairs_hook=list, parse_int=str, parse_float=str)
-        if "answer" not in {key.casefold() for key, _ in pairs}:
-            return None
-        values = [value for key, value in pairs if key.casefold() in ANSWER_KEYS]
-        return [value if isinstance(value, str) else json.dumps(value) for value in values]
-    except ValueError:
-        return None  # not JSON: read as any other text
+    pairs = _pairs(text)
+    return None if pairs is None else _values(pairs)
+
+
+def announced_json(text: str) -> str:
+    """A text that ends in such an object, with the line `Answer: …` in its place, unless what comes before negates."""
+    begin = text.find("{")
+    before = text[:begin].strip()
+    pairs = _pairs(text[begin:]) if before.endswith((":", ".", "!")) else None
+    values = _values(pairs) if pairs else []
+    if len(set(values)) != 1 or NEGATION.search(fold_writing(before.splitlines()[-1])):
+        return text
+    return f"{before}\nAnswer: {values[0]}"
+
+
+def without_struck(text: str) -> str:
+    """A text without what is struck out: `~~a~~ b` is `b`."""
+    return STRUCK.sub("", text)
+
+
+_TAIL = 100
+"""Characters at the end of a line in which a trailer is looked for."""
+
+
+def undressed(line: str) -> str:
+    """A line without a bullet or a tick before it, and without ticks, sources and a confidence behind it."""
+    bullet = BULLET.match(line)
+    line = line[bullet.end() :] if bullet else line
+    for _ in range(4):
+        trailer = TRAILER.search(line[-_TAIL:])
+        if trailer is None:
+            break
+        line = line[: max(0, len(line) - _TAIL) + trailer.start()]
+    return line
 
 
 def _peeled(text: str) -> str:

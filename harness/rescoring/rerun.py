@@ -101,7 +101,7 @@ def _copied(folder: Path, scratch: Path) -> Path:
 
 
 def said(question: Question, prediction: Prediction | None) -> str:
-    """Normalise an answer: a label by `answers-v2`, `abstained` or `failed`; other answers as their text."""
+    """Normalise an answer: a label by `answers-v3`, `abstained` or `failed`; other answers as their text."""
     if prediction is None or prediction.status != "ok":
         return FAILED
     if prediction.answer is None:

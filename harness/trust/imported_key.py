@@ -15,6 +15,8 @@ from harness.trust.implausible import MIN_PERFECT
 
 MIN_SEEN = 5
 """Fewer right answers are no sign of anything."""
+MOST_GOLD = 99
+"""Per cent of MIN_PERFECT answers and more: a key in which a few cells were changed is still a key."""
 ACCEPT = "--all-correct"
 """The option that imports such a file."""
 
@@ -25,26 +27,29 @@ class _Answered(msgspec.Struct):
 
 
 def key_caution(path: Path, lines: bytes, questions: Mapping[str, Question], dataset: Dataset, split: str) -> str:
-    """A caution if every answer of an imported file is the gold; '' if one is not, or if the gold is not known.
+    """A caution if a few answers of an imported file are all the gold; '' if not, or if the gold is not known.
 
-    `lines` are the predictions as JSON lines. Raises DataError for a file of MIN_PERFECT answers and more.
+    `lines` are the predictions as JSON lines. Raises DataError for a file of MIN_PERFECT answers and more of which
+    MOST_GOLD per cent or more are the gold.
     """
-    answers = {row.question_id: row.answer for row in msgspec.json.Decoder(_Answered).decode_lines(lines)}
     known = {gold.question_id: gold for gold in dataset.records("gold", split, Gold)}
-    if len(answers) < MIN_SEEN or not all(
-        question_id in known and _is_gold(answer, known[question_id], questions[question_id])
-        for question_id, answer in answers.items()
-    ):
+    is_gold = [
+        _is_gold(row.answer, known[row.question_id], questions[row.question_id])
+        for row in msgspec.json.Decoder(_Answered).decode_lines(lines)
+        if row.answer is not None and row.question_id in known
+    ]
+    n, n_gold = len(is_gold), sum(is_gold)
+    if n < MIN_SEEN or n_gold * 100 < n * (MOST_GOLD if n >= MIN_PERFECT else 100):
         return ""
-    what = f"all {len(answers):,} answers are the gold, as in a file of questions with their key"
+    # Rounded down: 100 % are all.
+    count = f"all {n:,} answers" if n_gold == n else f"{n_gold:,} of {n:,} answers ({n_gold * 1_000 // n / 10} %)"
+    what = f"{count} are the gold, as in a file of questions with their key"
     remedy = "name the column of your system's answers with --map answer=COLUMN"
-    if len(answers) >= MIN_PERFECT:
+    if n >= MIN_PERFECT:
         raise DataError(path, what, f"{remedy}, or add {ACCEPT} if they are your system's")
     return f"WARNING: {path}: {what}: if they are not your system's, {remedy}"
 
 
-def _is_gold(answer: str | None, gold: Gold, question: Question) -> bool:
-    if answer is None:
-        return False
+def _is_gold(answer: str, gold: Gold, question: Question) -> bool:
     accepted = gold.texts if gold.answer is None else (gold.answer, question.choices.get(gold.answer, gold.answer))
     return answer.strip().casefold() in {text.strip().casefold() for text in accepted}

@@ -21,10 +21,11 @@ from edu_rag.files.board_file import BoardFile, check_pinned, read_board_file
 from edu_rag.files.manifest import file_sha256, read_manifest
 from edu_rag.names import DatasetId, Release, Version
 from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.claims_card import ClaimsCard, claims_of
 from edu_rag.scorecard.results_folder import ResultsFolder, predictions_of
 
 _PLAIN_RULE = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
-FIRST_RULE = "answers-v2"
+FIRST_RULE = "answers-v3"
 """The rules of the first published board: ids of its tables do not name them. Tables of other rules do."""
 MAX_RULE = 300
 """Characters of the name of the rules by which answers were read; a judge's name may be part of it."""
@@ -57,7 +58,7 @@ def _rule_id(rule: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One scorecard with its place on disk, and the SHA-256 of its file.
+    """One scorecard with its place on disk, the SHA-256 of its file, and the claims card next to it.
 
     Invariants: names are plain; the predictions' hash is the scorecard's.
     """
@@ -68,6 +69,7 @@ class Result:
     scorecard: Path
     sha256: str
     predictions: Path | None
+    claims: ClaimsCard | None = None
 
     @property
     def key(self) -> TableKey:
@@ -121,6 +123,15 @@ def _value_faults(path: Path, card: ScoreCard) -> Iterable[EduRagError]:
         yield DataError(f"{path}: scored_at", f"{card.scored_at!r} is no time: {error}", "2026-11-21T09:30:00Z is one")
 
 
+def _claims_beside(scorecard: Path, faults: list[EduRagError]) -> ClaimsCard | None:
+    """The claims card next to a scorecard; its faults are added to `faults`."""
+    try:
+        return claims_of(scorecard)
+    except EduRagError as error:
+        faults += each_fault(error)
+    return None
+
+
 def _result(path: Path, card: ScoreCard) -> Result:
     """A scorecard as a result of the board. Raises EduRagError, with all faults if there are several."""
     faults = list(_value_faults(path, card))
@@ -129,6 +140,7 @@ def _result(path: Path, card: ScoreCard) -> Result:
         predictions = predictions_of(path, card)
     except DataError as error:
         faults.append(error)
+    claims = _claims_beside(path, faults)
     if faults:
         raise FaultsError(faults)
     return Result(
@@ -138,6 +150,7 @@ def _result(path: Path, card: ScoreCard) -> Result:
         scorecard=path,
         sha256=file_sha256(path),
         predictions=predictions,
+        claims=claims,
     )
 
 
@@ -192,6 +205,8 @@ def collect(results_folder: Path) -> list[ResultGroup]:
     stored.require_some()
     results: list[Result] = []
     faults = list(stored.each_fault())
+    for path in stored.faults:
+        _claims_beside(path, faults)
     for path, card in stored.cards.items():
         try:
             results.append(_result(path, card))

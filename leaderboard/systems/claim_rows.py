@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.scorecard.card import ScoreCard
-from edu_rag.scorecard.claims_card import FILE_NAME, ClaimsCard, MetricTotal, read_claims_card
+from edu_rag.scorecard.claims_card import ClaimsCard, MetricTotal
 
 MEANINGS: Mapping[str, str] = {
     "faithfulness": "claims of the answer that the passages support",
@@ -52,16 +51,9 @@ class ClaimRows(NamedTuple):
     audited_as: str
 
 
-def claim_rows_of(scorecard: Path, card: ScoreCard) -> ClaimRows | None:
-    """The claim metrics of the predictions that a scorecard scored; None if there are none, or of other predictions.
-
-    Raises DataError or FaultsError for a file that is not such a card.
-    """
-    path = scorecard.with_name(FILE_NAME)
-    if not path.exists():
-        return None
-    found = read_claims_card(path)
-    if not _is_of(found, card):
+def claim_rows_of(found: ClaimsCard | None, card: ScoreCard) -> ClaimRows | None:
+    """The claim metrics of the predictions that a scorecard scored; None if there are none, or of other predictions."""
+    if found is None or not _is_of(found, card):
         return None
     totals = {total.metric: total for total in found.metrics}
     rows = [

@@ -491,11 +491,39 @@ def test_a_review_of_another_text_or_an_unknown_question_is_refused(tmp_path: Pa
         read_reviews([path])
 
 
-def test_the_last_review_of_a_reviewer_counts(tmp_path: Path) -> None:
+def test_the_latest_review_of_a_reviewer_counts_and_of_equal_times_the_last(tmp_path: Path) -> None:
     line = hostile_question().line()
     path = tmp_path / "reviews.jsonl"
-    write_records(path, [review_of(line, said=False), review_of(line)])
-    assert list(accepted_lines([line], read_reviews([path]), path)) == [line]
+    later = {"at": "2026-01-02T01:00:00+00:30"}
+    for reviews, counts in (
+        ([review_of(line, said=False), review_of(line)], True),
+        ([review_of(line, said=False), review_of(line) | later], True),
+        ([review_of(line) | later, review_of(line, said=False)], True),
+        ([review_of(line), review_of(line, said=False)], False),
+    ):
+        write_records(path, reviews)
+        assert list(accepted_lines([line], read_reviews([path]), path)) == [line] * counts
+    write_records(path, [review_of(line) | {"at": "2026-01-02T00:00:00"}])
+    with pytest.raises(DataError, match="at: has no time zone"):
+        read_reviews([path])
+
+
+def test_convert_writes_no_file_that_it_reads_and_none_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = hostile_question().line()
+    write_records(Path("made.jsonl"), [line])
+    write_records(Path("reviews.jsonl"), [review_of(line)])
+    Path("link.jsonl").symlink_to("reviews.jsonl")
+    before = Path("reviews.jsonl").read_bytes()
+    for options, fault in (
+        (["--out", "link.jsonl"], "--out: link.jsonl is a file that is read"),
+        (["--marks", str(tmp_path / "reviews.jsonl")], "reviews.jsonl is a file that is read"),
+        (["--out", "./made.jsonl"], "--out: made.jsonl is a file that is read"),
+        (["--out", "new.jsonl", "--marks", "./new.jsonl"], "--marks: new.jsonl is the file of --out, too"),
+    ):
+        done = CliRunner().invoke(root, ["questions", "convert", "made.jsonl", "--reviews", "reviews.jsonl", *options])
+        assert fault in str(done.exception)
+    assert (Path("reviews.jsonl").read_bytes(), Path("new.jsonl").exists()) == (before, False)
 
 
 @pytest.fixture(scope="module")

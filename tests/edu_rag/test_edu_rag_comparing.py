@@ -25,7 +25,7 @@ def card_of(slug: str, outcomes: str, **changes: Any) -> ScoreCard:
         "split": "test",
         "sample": None,
         "harness": "test",
-        "answers_rule": "answers-v2",
+        "answers_rule": "answers-v3",
         "counts": Counts(**{outcome: outcomes.count(letter) for outcome, letter in OUTCOME_LETTERS.items()}),
         "outcomes": outcomes,
         "intervals": {},

@@ -77,6 +77,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     ),
     "questions sample": (QUESTIONS, "--n", "2"),
     "questions stats": (QUESTIONS,),
+    "judge agreement": (str(ROOT / "no-such-file.jsonl"), str(ROOT / "no-such-file.jsonl")),
     "judge audit": ("--human", str(ROOT / "no-such-file.jsonl")),
     "judge claims": ("{data}/submissions/my-system", *SCORED, "--dry-run"),
     "judge labels": (str(ROOT / "no-such-file.jsonl"),),
@@ -117,13 +118,15 @@ _SAME_PROCESSES = (
 _READ_ONLY = (
     *("crawl status", "dataset card", "dataset diff", "dataset export", "dataset takedown", "dataset push"),
     *("judge audit", "judge claims", "judge labels", "explain", "publish", "questions convert", "questions sample"),
-    "questions generate",
+    *("questions generate", "judge agreement"),
 )
 NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
 """Two start other commands and build all questions, Ray starts a cluster. The last start no process: by
 day, `dataset check`, `compare` and `power` represent them.
 """
-REFUSED = {"dataset make", "judge audit", "judge labels", "dataset takedown", "pr", "try", "verify"}
+REFUSED = {
+    *("dataset make", "dataset takedown", "judge agreement", "judge audit", "judge labels", "pr", "try", "verify"),
+}
 """Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed."""
 
 

@@ -1,4 +1,4 @@
-"""The written verdicts of answers_v2.jsonl, real TQA choices, mistakes of peers; docs/scoring-spec.md is the code."""
+"""The written verdicts of answers_v3.jsonl, real TQA choices, mistakes of peers; docs/scoring-spec.md is the code."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from harness.reading.choice_text import TRUTHS
 from harness.reading.folding import (
     APOSTROPHES,
     DASHES,
+    LETTER_SIGNS,
     QUOTES,
     SUPERSCRIPTS,
     fold_article,
@@ -33,7 +34,7 @@ from harness.reading.wrappers import ANSWER_KEYS
 
 _ROWS = [
     json.loads(line)
-    for line in Path(__file__).with_name("answers_v2.jsonl").read_text(encoding="utf-8").split("\n")
+    for line in Path(__file__).with_name("answers_v3.jsonl").read_text(encoding="utf-8").split("\n")
     if line
 ]
 SETS: dict[str, dict[str, str]] = _ROWS[0]["choices"]
@@ -62,9 +63,18 @@ def test_every_written_verdict_is_given(group: str) -> None:
 
 def test_the_held_out_file_is_large_and_of_every_kind() -> None:
     assert len(CASES) > 700
-    assert {"verbatim", "truncated", "refusing", "two-choices", "unicode", "real", "hosted", "completed", "owner"} <= {
-        case["group"] for case in CASES
-    }
+    assert {
+        "verbatim",
+        "truncated",
+        "refusing",
+        "two-choices",
+        "unicode",
+        "real",
+        "hosted",
+        "completed",
+        "owner",
+        "careful",
+    } <= {case["group"] for case in CASES}
 
 
 # The page.
@@ -84,14 +94,18 @@ def test_the_page_lists_every_expression_word_for_word() -> None:
     ]
     assert _block("### 2.9") == ours
     flagged = {n for n, v in vars(harness.reading.patterns).items() if getattr(v, "flags", 0) & re.IGNORECASE}
-    assert flagged == {"THOUGHT_BEGINS", "THOUGHT_ENDS"}
+    assert flagged == {"THOUGHT_BEGINS", "THOUGHT_ENDS", "TRAILER"}
 
 
 def test_the_page_links_the_lexicon_and_lists_the_marks_the_keys_and_the_folded_characters() -> None:
-    lexicon_file = Path(harness.reading.folding.__file__).parents[1] / "data" / "abstentions-v2.txt"
+    lexicon_file = Path(harness.reading.folding.__file__).parents[1] / "data" / "abstentions-v3.txt"
     assert f"]({os.path.relpath(lexicon_file, SPECIFICATION.parent)})" in PAGE
     for name, characters in (("APOSTROPHES", APOSTROPHES), ("QUOTES", QUOTES), ("DASHES", DASHES)):
         assert f"\n{name}: {' '.join(f'U+{ord(char):04X}' for char in characters)}.\n" in PAGE
+    firsts = [sign for sign, letter in LETTER_SIGNS.items() if letter == "a"]
+    assert (
+        f"from each of {', '.join(f'U+{ord(sign):04X}' for sign in firsts[:2])} and U+{ord(firsts[2]):04X} on" in PAGE
+    )
     raised = " ".join(f"U+{ord(char):04X}" for char in SUPERSCRIPTS)
     assert f"\nRAISED: {raised} stand for `{' '.join(SUPERSCRIPTS.values())}`.\n" in PAGE
     assert f"\nEnd marks: {' '.join(f'`{mark}`' for mark in harness.reading.patterns.END_MARKS)}.\n" in PAGE

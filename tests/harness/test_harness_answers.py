@@ -111,7 +111,11 @@ READINGS = [
     ('{"answer": "b", "final_answer": "c"}', CELLS, "unparseable"),
     ('{"answer": "b", "choice": "mitosis"}', CELLS, "b"),
     ('{"answer": ["a", "b"]}', CELLS, "unparseable"),
-    ('{"answer": {"answer": "b"}}', CELLS, "unparseable"),
+    ('{"answer": {"answer": "b"}}', CELLS, "b"),
+    ('{"answer": {"label": "b", "text": "meiosis"}}', CELLS, "unparseable"),
+    ('{"answer": {"b": 1}}', CELLS, "unparseable"),
+    ("{'answer': 'b'}", CELLS, "b"),
+    ("Not this: {'answer': 'b'}", CELLS, "unparseable"),
     ('{"reason": "b"}', CELLS, "unparseable"),
     ('{"answer": "b"', CELLS, "unparseable"),
     ("b</s>", CELLS, "b"),
@@ -338,7 +342,6 @@ def test_reasons_of_truths_parts_and_texts_that_read_alike() -> None:
         "",
         "  \n ",
         "nan",
-        "None",
         "N/A",
         "unknown",
         "?",
@@ -358,13 +361,24 @@ def test_saying_that_one_does_not_know_is_an_abstention(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "label"),
-    [("true", "a"), ("True.", "a"), ("T", "a"), ("yes", "a"), ("F", "b"), ("no", "b"), ("FALSE", "b"), ("b", "b")],
+    [
+        ("true", "a"),
+        ("True.", "a"),
+        ("T", "a"),
+        ("yes", "a"),
+        ("F", "b"),
+        ("no", "b"),
+        ("FALSE", "b"),
+        ("b", "b"),
+        ("not true", "b"),
+        ("It's correct.", "a"),
+    ],
 )
 def test_true_false_questions_may_be_answered_in_words(text: str, label: str) -> None:
     assert read_answer(text, TRUTH).label == label
 
 
-@pytest.mark.parametrize("text", ["true or false", "t/f", "not true", "it is true that it is false", "untrue"])
+@pytest.mark.parametrize("text", ["true or false", "t/f", "not false", "it is true that it is false", "untruth"])
 def test_true_false_words_within_others_name_nothing(text: str) -> None:
     assert read_answer(text, TRUTH).kind == "unparseable"
 
@@ -470,6 +484,18 @@ LONG_ANSWERS = [
     "true - " * 2_800,
     "$ " * 9_000,
     "b\n" + "not b " * 3_000,
+    "the answer is " + "'" * 19_000,
+    "Wait.\n" * 3_000,
+    "b\n" + "actually, the answer is b\n" * 700,
+    "mitosis, not " * 1_500,
+    "b is correct. " * 1_400,
+    "it seems a, but the answer is " * 600,
+    "neither a " * 1_900,
+    "x_" * 9_000,
+    "9 x " * 4_500,
+    "~~a" * 6_000,
+    "[1] " * 4_700,
+    "b?\n" * 4_900,
 ]
 
 
@@ -613,11 +639,45 @@ WORDS = st.lists(
 
 
 @given(
-    WORDS, st.sampled_from(["", "Answer: ", "The answer is ", "so ", "because "]), st.sampled_from(["", ".", "!", "\n"])
+    WORDS,
+    st.sampled_from(
+        ["", "Answer: ", "The answer is ", "so ", "because ", "- ", "Not so, but ", "Is it so? Actually, "]
+    ),
+    st.sampled_from(["", ".", "!", "\n", " is the correct answer.", ", not mitosis", " (95% confident)", "?", " [1]"]),
 )
 def test_no_text_that_names_no_choice_ever_counts_as_a_choice(words: str, before: str, after: str) -> None:
     for choices in (CELLS, TRUTH, GENES, NUMBERS, TRAPS, LONG):
         assert read_answer(before + words + after, choices).label is None
+
+
+REAL_ANSWERS = [
+    "b",
+    "**Answer:** b",
+    "mitosis is the correct answer.",
+    "mitosis, not meiosis",
+    "meiosis. No, mitosis.",
+    "meiosis or mitosis? mitosis",
+    "At first it seems to be meiosis, but the correct answer is mitosis.",
+    "none of the above, since it is neither meiosis nor mitosis",
+    "As an AI, I cannot see the diagram.",
+    "meiosis and mitosis",
+    'Here it is: {"answer": "mitosis"}',
+    "~~meiosis~~ mitosis",
+    "The process is mitosis.",
+]
+
+
+@given(st.sampled_from(REAL_ANSWERS), st.permutations([*CELLS.values()]))
+def test_the_order_of_the_choices_does_not_matter_to_an_answer_in_words(answer: str, texts: list[str]) -> None:
+    choices = dict(zip(LABELS, texts, strict=False))
+    usual, label = read_answer(answer, CELLS), read_answer(answer, choices).label
+    if answer not in ("b", "**Answer:** b"):
+        assert (label and choices[label]) == (usual.label and CELLS[usual.label])
+
+
+@given(st.sampled_from(REAL_ANSWERS), st.sampled_from([" ", "\n", "\t", " \n "]), st.sampled_from(["", "\n", "   "]))
+def test_white_space_around_an_answer_does_not_matter(answer: str, before: str, after: str) -> None:
+    assert read_answer(before + answer + after, CELLS)[:2] == read_answer(answer, CELLS)[:2]
 
 
 @given(st.text(max_size=300))

@@ -57,7 +57,7 @@ def card_of(slug: str, outcomes: str, **more: Any) -> ScoreCard:
         "split": "test",
         "sample": None,
         "harness": "test",
-        "answers_rule": "answers-v2",
+        "answers_rule": "answers-v3",
         "counts": counts,
         "outcomes": outcomes,
         "intervals": {"score": (-0.5, 0.5)},
@@ -160,8 +160,8 @@ def _told(*cards: ScoreCard) -> list[str]:
 def test_a_reader_is_told_what_was_not_quite_the_same() -> None:
     one = card_of("one", "ccii" * 5)
     assert _told(one, card_of("two", "c" * 20)) == []
-    assert _told(one, card_of("two", "c" * 20, answers_rule="answers-v3"), one) == [
-        "answers were read by different rules (answers-v2 and answers-v3): score the older again"
+    assert _told(one, card_of("two", "c" * 20, answers_rule="answers-v4"), one) == [
+        "answers were read by different rules (answers-v3 and answers-v4): score the older again"
     ]
     assert _told(one, card_of("two", "c" * 20, dataset="tiny@1.1.0#bbbbbbbb")) == [
         "the dataset's versions differ (tiny@1.0.0#aaaaaaaa and tiny@1.1.0#bbbbbbbb): "

@@ -152,11 +152,11 @@ def test_choices_need_no_judge_and_keep_their_rule() -> None:
     verdicts, judges = grade_all([choice], {"c": Gold(question_id="c", answer="a")}, predictions, Grading())
     assert [verdict.outcome for verdict in verdicts] == ["correct"]
     assert judges == {}
-    assert answers_rule_of([choice], Grading()) == "answers-v2"
-    assert answers_rule_of([choice, _free("q")], Grading()) == "answers-v2 + free-text-v2"
+    assert answers_rule_of([choice], Grading()) == "answers-v3"
+    assert answers_rule_of([choice, _free("q")], Grading()) == "answers-v3 + free-text-v2"
     assert answers_rule_of([_free("q")], Grading()) == "free-text-v2"
     assert answers_rule_of([_free("q")], Grading(rules="crag-compat")) == "crag-compat-v1"
-    assert answers_rule_of([], Grading()) == "answers-v2"
+    assert answers_rule_of([], Grading()) == "answers-v3"
 
 
 def test_silence_needs_no_judge() -> None:

@@ -31,7 +31,7 @@ def card(
         split="test",
         sample=None,
         harness="h",
-        answers_rule="answers-v2",
+        answers_rule="answers-v3",
         counts=counts(right, n),
         outcomes=outcomes,
         slices=tuple(Slice(attribute=a, value=v, counts=counts(k, m)) for a, v, k, m in slices),

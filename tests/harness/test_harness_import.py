@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from edu_rag.errors import ConfigError
+from edu_rag.errors import ConfigError, RecordError, SubmissionError
 from edu_rag.files.dataset import Dataset
+from edu_rag.records import Question
 from harness.commands.import_command import import_
+from harness.importing.detect_format import require_own_form
 from harness.importing.find_question import QuestionFinder
 from harness.importing.foreign_answer import wished_columns
+from harness.importing.other_choices import in_our_labels, label_map
 from harness.submission.folder import open_submission
 from harness.submission.run_record import record_path
 from tests.harness.import_calls import import_file, mini_questions, refused, written
@@ -310,8 +314,6 @@ def test_predictions_in_our_form_stay_the_same_bytes(
 
 
 def test_free_text_is_imported_as_it_is(build_dataset: Callable[..., Dataset], tmp_path: Path, into: Path) -> None:
-    from edu_rag.records import Question
-
     asked = [
         Question(question_id=f"f{n}", text=f"Why {n}?", choices={}, kind="free_text", split="test") for n in (1, 2)
     ]
@@ -330,9 +332,24 @@ def test_the_key_of_a_file_of_questions_is_not_imported_as_answers(
     assert "all 40 answers are the gold, as in a file of questions" in line
     assert line.endswith("--map answer=COLUMN, or add --all-correct if they are your system's")
     assert len(import_file(file, tiny, into, "--all-correct").predictions) == 40
-    one_wrong = [rows[0] | {"answer": None}, *rows[1:]]
+    one_left_out = [rows[0] | {"answer": None}, *rows[1:]]
+    done = import_file(written(tmp_path, "a.json", json.dumps(one_left_out)), tiny, into, "--force")
+    assert (done.code, "all 39 answers are the gold" in done.said) == (1, True)
+    one_wrong = [rows[0] | {"answer": "IDK"}, *rows[1:]]  # 97.5 %
     done = import_file(written(tmp_path, "a.json", json.dumps(one_wrong)), tiny, into, "--force")
     assert (done.code, "are the gold" in done.said) == (0, False)
+
+
+def test_a_key_of_which_one_in_a_hundred_is_changed_is_still_a_key(
+    build_dataset: Callable[..., Dataset], tmp_path: Path, into: Path
+) -> None:
+    both = mini_questions()
+    keys = {question.question_id: key for question, key in both}
+    dataset = build_dataset(tmp_path / "dataset", [question for question, _ in both], keys)
+    for n_other, said in ((1, "149 of 150 answers (99.3 %) are the gold"), (2, "")):
+        changed = keys | dict.fromkeys(list(keys)[:n_other], "IDK")
+        done = import_file(written(tmp_path, "a.json", json.dumps(changed)), dataset, into)
+        assert (done.code, said in done.said, "--all-correct" in done.said) == (bool(said), True, bool(said))
 
 
 def test_a_few_answers_that_are_all_right_are_imported_with_a_warning(
@@ -367,6 +384,35 @@ def test_letters_of_choices_that_a_table_lists_in_another_order_become_our_label
     assert import_file(file, tiny, into, "--map", "choices=", "--force").answers() == {"q001": "C"}
 
 
+@pytest.mark.parametrize(
+    ("ours", "listed", "labels"),
+    [
+        (["AA", "Aa", "BB"], ["Aa", "AA", "BB"], {"a": "b", "b": "a", "c": "c"}),
+        (["AA", "Aa", "BB"], ["bb", "Aa", "AA"], {"a": "c", "b": "b", "c": "a"}),
+        (["AA", "Aa", "BB"], ["AA", " Aa", "BB"], None),
+        (["AA", "Aa", "BB"], ["AA", "Aa", "bb"], {"a": "a", "b": "b", "c": "c"}),
+        (["x", "y"], ["X", "Y"], None),
+        (["x", "x", "y"], ["X", "X", "Y"], None),
+        (["AA", "Aa", "BB"], ["aa", "aa", "BB"], "leave open which is which"),
+        (["AA", "Aa", "BB"], ["AA", "aA", "BB"], "leave open which is which"),
+        (["x", "x", "y"], ["y", "x", "x"], "leave open which is which"),
+        (["x", "y"], ["x", "y", "y"], "are not those of question"),
+        (["x", "x", "y"], ["x", "y", "y"], "are not those of question"),
+    ],
+)
+def test_choices_are_matched_by_their_exact_text_first(
+    ours: list[str], listed: list[str], labels: dict[str, str] | str | None
+) -> None:
+    choices = dict(zip("abc", ours, strict=False))
+    question = Question(question_id="q", text="Which?", choices=choices, kind="multiple_choice", split="test")
+    if isinstance(labels, str):
+        with pytest.raises(RecordError, match=labels):
+            label_map(listed, question)
+    else:
+        assert label_map(listed, question) == labels
+        assert in_our_labels("A", listed, question) == (labels["a"] if labels else "A")
+
+
 def test_columns_of_letters_that_hold_no_choices_are_not_read(tiny: Dataset, tmp_path: Path, into: Path) -> None:
     scores = SHUFFLED | {"A": 0.1, "B": 0.2, "C": 0.7}
     done = import_file(written(tmp_path, "a.json", json.dumps([scores])), tiny, into)
@@ -386,6 +432,26 @@ def test_options_without_an_effect_are_refused(tiny: Dataset, tmp_path: Path, in
 def test_a_parquet_file_is_refused_with_what_to_do(tiny: Dataset, tmp_path: Path, into: Path) -> None:
     (line,) = refused(tiny.files("questions", "test")[0], tiny, into)
     assert line.endswith("is a Parquet file: save it as CSV or as JSON lines")
+
+
+def test_only_files_that_import_or_a_run_reads_are_sent_there(tmp_path: Path) -> None:
+    for name, content in (
+        ("a.jsonl.gz", gzip.compress(b'{"question_id": "q001", "answer": "b"}\n')),
+        ("nul.jsonl", b'\0{"question_id": "q001", "answer": "b"}\n'),
+        ("comment.jsonl", b'# mine\n{"question_id": "q001", "answer": "b"}\n'),
+        ("own.jsonl", b'{"question_id": "q001", "answer": "b"}\n'),
+    ):
+        (tmp_path / name).write_bytes(content)
+        require_own_form(tmp_path / name)
+    for name, content, remedy in (
+        ("a table.csv", "id,answer\nq001,b\n".encode("utf-16"), "`edu-rag import FILE "),
+        ("log.eval", b"PK\x03\x04\0\0", "`edu-rag import FILE "),
+        ("a run; x.trec", b"q001 Q0 p1 1 0.5 x\n", f"`edu-rag score --run '{tmp_path / 'a run; x.trec'}'`"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(SubmissionError) as caught:
+            require_own_form(tmp_path / name)
+        assert remedy in str(caught.value)
 
 
 def test_it_works_without_forks(tiny: Dataset, tmp_path: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def test_a_report_goes_from_the_score_to_its_reasons(card: ScoreCard) -> None:
         "reported:",
         "intervals:",
     ]
-    assert lines[-1].endswith("; answers read by answers-v2; edu-rag-bench 0.1.0")
+    assert lines[-1].endswith("; answers read by answers-v3; edu-rag-bench 0.1.0")
 
 
 def test_what_is_empty_has_no_part_and_an_empty_card_divides_by_nothing() -> None:
@@ -68,7 +68,7 @@ def test_what_is_empty_has_no_part_and_an_empty_card_divides_by_nothing() -> Non
         split="test",
         sample="stratified-1-seed-0",
         harness="h",
-        answers_rule="answers-v2",
+        answers_rule="answers-v3",
         counts=Counts(abstained=1),
         outcomes="a",
         intervals=dict.fromkeys(("score", "accuracy", "hallucination", "missing"), (0.0, 0.0)),

@@ -311,7 +311,7 @@ def test_every_cause_has_its_name(bench: Bench) -> None:
     card = read_scorecard(bench.card("oracle"))
     assert causes_of(card, replace(card, scored_at="2001-01-01T00:00:00Z")) == ()
     for change, cause in (
-        ({"answers_rule": "answers-v3"}, "answers rule changed"),
+        ({"answers_rule": "answers-v4"}, "answers rule changed"),
         ({"judges": {"judge": "other"}}, "judge changed"),
         ({"harness": "edu-rag-bench 9.9"}, "harness version"),
         ({"system": replace(card.system, team="them")}, "declared facts changed"),

@@ -137,7 +137,7 @@ def test_the_counts_of_the_papers_table_1_give_its_table_2(
         split="test",
         sample=None,
         harness="t",
-        answers_rule="answers-v2",
+        answers_rule="answers-v3",
         outcomes="c" * right + "i" * wrong_ + "a" * missing,
         counts=Counts(correct=right, incorrect=wrong_, abstained=missing),
     )

@@ -41,7 +41,7 @@ def test_a_hundred_random_submissions_get_the_same_numbers_to_the_last_digit(com
 
 def test_the_written_verdicts_are_the_second_scorers_too(compare: ModuleType) -> None:
     second = compare.load_second(SECOND)
-    rows = Path(__file__).with_name("answers_v2.jsonl").read_text(encoding="utf-8").split("\n")
+    rows = Path(__file__).with_name("answers_v3.jsonl").read_text(encoding="utf-8").split("\n")
     sets, *cases = [json.loads(row) for row in rows if row]
     wrong = []
     for case in cases:

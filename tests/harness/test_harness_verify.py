@@ -108,7 +108,7 @@ TAMPERINGS: list[tuple[Callable[..., object], str]] = [
     (lambda v: v.update(dataset="tiny@1.0.0#00000000"), "dataset: "),
     (lambda v: v["rates"].update(score=0.5), "rates: are not those of the counts"),
     (lambda v: v["exam"].update(gold="0" * 64), "exam.gold: "),
-    (lambda v: v.update(answers_rule="answers-v3"), "answers_rule: "),
+    (lambda v: v.update(answers_rule="answers-v4"), "answers_rule: "),
 ]
 
 
@@ -230,7 +230,7 @@ def test_json_names_every_scorecard_and_every_difference(board: Board) -> None:
         "not on the board": 0,
     }
     (bad,) = [one for one in found["findings"] if one["status"] != "same"]
-    assert bad["differences"] == [{"field": "answers_rule", "stored": "answers-v9", "remade": "answers-v2"}]
+    assert bad["differences"] == [{"field": "answers_rule", "stored": "answers-v9", "remade": "answers-v3"}]
 
 
 def test_the_folders_must_be_there(board: Board, tmp_path: Path) -> None:

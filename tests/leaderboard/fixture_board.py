@@ -81,7 +81,7 @@ def card_of(slug: str = "my-system", outcomes: str = "ccciiaauf", **changes: Any
         "split": "val",
         "sample": None,
         "harness": "edu-rag 0.1.0",
-        "answers_rule": "answers-v2",
+        "answers_rule": "answers-v3",
         "counts": counts_of(outcomes),
         "outcomes": outcomes,
         "slices": slices_of(outcomes),

@@ -227,14 +227,14 @@ def test_majors_splits_and_samples_never_share_a_table(tmp_path: Path) -> None:
 
 
 def test_results_under_different_rules_never_share_a_table(tmp_path: Path) -> None:
-    results, odd = tmp_path / "results", "answers-v2 + free-text-v2 by <b>../model</b>"
+    results, odd = tmp_path / "results", "answers-v3 + free-text-v2 by <b>../model</b>"
     made.write_card(results / "old", made.card_of("one", "cccii"))
-    made.write_card(results / "new", made.card_of("one", "ccci", answers_rule="answers-v3"))
+    made.write_card(results / "new", made.card_of("one", "ccci", answers_rule="answers-v4"))
     made.write_card(results / "judged", made.card_of("one", "cci", answers_rule=odd))
     build(results, tmp_path / "site")
     ids = [section["id"] for section in soup_of(tmp_path / "site/board.html").select("section:has(table)")]
-    assert ids[:1] + ids[2:] == ["tqa.v1.val", "tqa.v1.val.answers-v3"]
-    assert ids[1].startswith("tqa.v1.val.answers-v2-free-text-v2-by-b-model-b-")
+    assert ids[:1] + ids[2:] == ["tqa.v1.val", "tqa.v1.val.answers-v4"]
+    assert ids[1].startswith("tqa.v1.val.answers-v3-free-text-v2-by-b-model-b-")
     assert (tmp_path / "site" / "systems" / ids[1] / "one.html").is_file()
 
 

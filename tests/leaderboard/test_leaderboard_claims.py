@@ -12,8 +12,9 @@ import pytest
 from bs4 import BeautifulSoup
 from some_pages import build_some
 
-from edu_rag.errors import DataError, EduRagError, RecordError
-from edu_rag.scorecard.claims_card import ClaimsCard, MetricTotal, read_claims_card, write_claims_card
+from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
+from edu_rag.scorecard.claims_card import ClaimsCard, MetricTotal, claims_of, read_claims_card, write_claims_card
+from leaderboard.board.collect import collect
 from leaderboard.systems.claim_rows import MEANINGS, claim_rows_of
 
 TOTAL = MetricTotal(
@@ -80,11 +81,11 @@ def test_a_total_that_does_not_add_up_or_is_not_finite_is_no_record() -> None:
 def test_the_page_shows_the_metrics_of_the_scored_predictions_alone(tmp_path: Path) -> None:
     scorecard, written = claims_card(tmp_path / "results")
     card = made.card_of("one", "ccciiaauf")
-    found = claim_rows_of(scorecard, card)
+    found = claim_rows_of(claims_of(scorecard), card)
     assert found is not None
     assert [(row.words, row.total) for row in found.rows] == [("faithfulness", TOTAL)]
     write_claims_card(tmp_path / "results", replace(written, predictions_sha256="0" * 64))
-    assert claim_rows_of(scorecard, card) is None
+    assert claim_rows_of(claims_of(scorecard), card) is None
     write_claims_card(tmp_path / "results", written)
     site = build_some(tmp_path / "results", tmp_path / "site")
     page = BeautifulSoup((site / "systems" / "tqa.v1.val" / "one.html").read_text(encoding="utf-8"), "html.parser")
@@ -94,6 +95,29 @@ def test_the_page_shows_the_metrics_of_the_scored_predictions_alone(tmp_path: Pa
     assert "a <b>judge</b> , checked the claims" in text
     assert "(audited as correctness-3 ) is below the bound" in text
     assert "0.750 [0.500, 1.000] 0.643 to 0.786 6 2 1" in text
+
+
+def test_faults_of_claims_are_reported_with_those_of_scorecards_before_a_page_is_made(tmp_path: Path) -> None:
+    first, _ = claims_card(tmp_path)
+    second = made.write_card(tmp_path, made.card_of("two", "ccciiaauf", scored_at="yesterday"))
+    made.write_card(tmp_path, made.card_of("three", "ccciiaauf")).with_name("claims.json").symlink_to("nowhere")
+    path = first.with_name("claims.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"split": "../x", "more": 1}))
+    second.with_name("claims.json").write_text("no JSON")
+    unread = made.write_card(tmp_path, made.card_of("four", "ccciiaauf"))
+    unread.write_text("{}")
+    unread.with_name("claims.json").mkdir()
+    with pytest.raises(FaultsError) as caught:
+        collect(tmp_path)
+    said = "\n".join(map(str, caught.value.faults))
+    for fault in (
+        f"{path}: more: unknown field",
+        f"{second}: scored_at: 'yesterday' is no time",
+        f"{second.with_name('claims.json')}: ",
+        "three/claims.json: is not a regular file",
+        "four/claims.json: is not a regular file",
+    ):
+        assert fault in said
 
 
 def test_every_metric_of_the_harness_has_words() -> None:

@@ -21,7 +21,7 @@ def card(slug: str, outcomes: str) -> ScoreCard:
         split="test",
         sample=None,
         harness="test",
-        answers_rule="answers-v2",
+        answers_rule="answers-v3",
         counts=counts,
         outcomes=outcomes,
     )
