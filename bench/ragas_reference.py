@@ -72,13 +72,13 @@ def _faithfulness(case: Case) -> float:
     verdicts = case["answer_by_passages"]
     model = ScriptedModel({"statements": ["s"] * len(verdicts)}, _statements(verdicts))
     metric = ragas.Faithfulness(llm=model)
-    return _run(metric, user_input="q", response="a", retrieved_contexts=["c"])
+    return _run(metric, user_input="q", response="a", retrieved_contexts=["c"] * len(case["relevant"]))
 
 
 def _context_recall(case: Case) -> float:
     found = [{"statement": "s", "reason": "r", "attributed": int(v)} for v in case["reference_by_passages"]]
     metric = ragas.ContextRecall(llm=ScriptedModel({"classifications": found}))
-    return _run(metric, user_input="q", reference="r", retrieved_contexts=["c"])
+    return _run(metric, user_input="q", reference="r", retrieved_contexts=["c"] * len(case["relevant"]))
 
 
 def _context_precision(case: Case) -> float:

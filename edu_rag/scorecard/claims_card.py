@@ -22,28 +22,28 @@ DECIMALS = 6
 class MetricTotal:
     """A metric over n_questions: numerator / denominator is its mean, None if no question has a value.
 
-    `n_nothing`: nothing to judge (no claims, no passages, an abstention where the metric is about the answer's claims).
-    `n_unjudged`: the judge failed, with the reasons. `least` and `most`: the mean if each unjudged answer had the
-    lowest or the highest value. `interval`: 95 %, None below two values.
-    Invariants: denominator + n_nothing + n_unjudged = n_questions; every number is finite.
+    `n_no_value`: nothing to judge (no claims, no nuggets; an abstention where the metric is about the answer's claims).
+    `n_unjudged`: the judge failed, with the reasons. `lowest_mean` and `highest_mean`: the mean if
+    each unjudged answer had the lowest or the highest value. `interval`: 95 %, None below two values.
+    Invariants: denominator + n_no_value + n_unjudged = n_questions; every number is finite.
     """
 
     metric: str
     n_questions: int
     numerator: float
     denominator: int
-    n_nothing: int
+    n_no_value: int
     n_unjudged: int
     interval: tuple[float, float] | None
-    least: float | None
-    most: float | None
+    lowest_mean: float | None
+    highest_mean: float | None
     reasons: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        counts = (self.denominator, self.n_nothing, self.n_unjudged)
+        counts = (self.denominator, self.n_no_value, self.n_unjudged)
         if min(counts) < 0 or sum(counts) != self.n_questions:
             raise RecordError("n_questions", f"is {self.n_questions}, but {sum(counts)} are counted")
-        numbers = (self.numerator, self.least or 0.0, self.most or 0.0, *(self.interval or ()))
+        numbers = (self.numerator, self.lowest_mean or 0.0, self.highest_mean or 0.0, *(self.interval or ()))
         if not all(map(math.isfinite, numbers)):
             raise RecordError(self.metric[:40], "has a number that is not finite")
 

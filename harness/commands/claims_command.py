@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--nuggets", "nuggets_file", type=PATH, metavar="FILE", help="Use these nuggets instead of the judge's.")
 @click.option("--audit", "audit_file", type=PATH, metavar="FILE", help="JSON of `judge audit`, to mark the judge with.")
-@click.option("--dry-run", is_flag=True, help="Ask nothing; print the number of requests and their price.")
+@click.option("--dry-run", is_flag=True, help="Print the number of requests and about what they cost; ask no judge.")
 @click.option(
     "--price",
     type=click.FloatRange(min=0),
@@ -80,7 +80,7 @@ def claims(
 
     A judge splits answers and references into claims and checks them against the cited passages and each other. Values
     follow from its verdicts by the definitions of RAGAS, RAGChecker, TREC RAG and HyPA-RAG. Answers that the judge
-    fails on are counted, not dropped. A run that was stopped goes on where it was if replies are kept.
+    fails on are counted. A run that was stopped goes on where it was if replies are kept.
 
     \b
     Example:

@@ -112,6 +112,16 @@ def only_abstains(text: str) -> bool:
     return bool(said) and all(map(firmly_abstains, said))
 
 
+def abstains(text: str, gold: Sequence[str]) -> bool:
+    """Whether a text only says "I don't know", and this is not an accepted text nor holds one."""
+    accepted = _with_value(gold)
+    return only_abstains(text) and not any(firmly_abstains(other) or _holds(text, other) for other in accepted)
+
+
+def _with_value(gold: Sequence[str]) -> list[str]:
+    return [text for text in gold if fold_article(text) not in _NO_VALUE]
+
+
 def _readings(answer: str) -> list[str]:
     """The answers inside the wrappers, each without a lead such as `Answer:` at its beginning."""
     texts = [text.strip() for text in unwrap(before_next_question(answer))]
@@ -154,9 +164,9 @@ def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
         return Grade("unparseable", "a thought that does not end", "rules")
     if not fold_writing(text):
         return Grade("abstained", "says nothing", "rules")
-    accepted = [other for other in gold if fold_article(other) not in _NO_VALUE]
-    if only_abstains(text) and not any(firmly_abstains(other) or _holds(text, other) for other in accepted):
+    if abstains(text, gold):
         return Grade("abstained", "says that it does not know", "rules")
+    accepted = _with_value(gold)
     found = _equal(text, accepted)
     if found is not None:
         return Grade("correct", f"rules: {found}", "rules")

@@ -52,7 +52,7 @@ class JudgedPair(NamedTuple):
 
     @property
     def level(self) -> float:
-        """The judge's score, or 1 and 0 for `correct` and not; an unjudged answer is below every score."""
+        """The judge's score, or 1 and 0 for `correct` and not; an unjudged answer has 0, as a no has."""
         if self.grade.outcome == "unjudged":
             return 0.0
         return float(self.says_correct) if self.grade.score is None else self.grade.score

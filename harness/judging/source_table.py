@@ -16,9 +16,9 @@ _LETTERS = {"correct": "c", "hallucinated": "i", "insufficient": "a"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow:
-    """The labels of one source and system (`all`: of every source). `intervals` as a scorecard's."""
+    """The labels of one source and system (source None: of every source). `intervals` as a scorecard's."""
 
-    source: str
+    source: str | None
     system: str
     counts: Counts
     intervals: dict[str, tuple[float, float]]
@@ -26,16 +26,15 @@ class SourceRow:
 
 def source_rows(answers: Iterable[LabelledAnswer]) -> list[SourceRow]:
     """By system: a row over all sources, then one for each source that is named."""
-    groups: dict[tuple[str, bool, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for answer in answers:
         letter = _LETTERS[answer.label]
-        groups.setdefault((answer.system, False, "all"), []).append(letter)
-        if answer.source:
-            groups.setdefault((answer.system, True, answer.source), []).append(letter)
-    return [_row(source, system, letters) for (system, _, source), letters in sorted(groups.items())]
+        for source in dict.fromkeys(("", answer.source)):
+            groups.setdefault((answer.system, source), []).append(letter)
+    return [_row(source or None, system, letters) for (system, source), letters in sorted(groups.items())]
 
 
-def _row(source: str, system: str, letters: Sequence[str]) -> SourceRow:
+def _row(source: str | None, system: str, letters: Sequence[str]) -> SourceRow:
     found = Counter(letters)
     intervals, _ = rate_intervals("".join(letters))
     counts = Counts(correct=found["c"], incorrect=found["i"], abstained=found["a"])
@@ -63,7 +62,7 @@ def source_lines(rows: Iterable[SourceRow]) -> Iterator[str]:
         cells = " ".join(f"{100 * (rates[ours] or 0):13.2f} {_ends(row.intervals[ours])}" for ours in _RATES.values())
         adjusted = row.counts.accuracy_given_attempted
         last = "-" if adjusted is None else f"{100 * adjusted:.2f}"
-        yield f"{row.system[:20]:20} {row.source[:20]:20} {row.counts.n:6,} {cells} {last:>13}"
+        yield f"{row.system[:20]:20} {(row.source or '(all sources)')[:20]:20} {row.counts.n:6,} {cells} {last:>13}"
 
 
 def _ends(interval: tuple[float, float]) -> str:

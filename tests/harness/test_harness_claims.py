@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +13,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from edu_rag.errors import EduRagError
+from edu_rag.errors import DataError, EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question, Span, WebPage, page_id_of
 from harness.commands.claims_command import claims as claims_command
 from harness.judging.claims.claim_prompts import STEPS
+from harness.judging.claims.claims_judge import KeptReplies
+from harness.judging.claims.claims_report import audit_mark
 from harness.judging.judge_model import template
 from tests.harness.conftest import WHEN
 from tests.harness.judge_server import Script, refusal, said, serving
@@ -33,9 +38,9 @@ ANSWERS: dict[str, dict[str, Any]] = {
 """q3 has no line."""
 REPLIES: dict[str, Any] = {
     "claims": lambda text: {"claims": [part.strip() + "." for part in text.split(".") if part.strip()]},
-    "support": lambda text: {"verdicts": [int("mitosis" in part) for part in text.split(" (")]},
+    "support": lambda text: {"verdicts": [int("mitosis" in part) for part in text.split("> <")]},
     "relevant": lambda text: {"verdict": int("mitosis" in text)},
-    "asked": lambda text: {"questions": ["How do cells divide?", "When?"], "noncommittal": 0},
+    "asked": lambda text: {"questions": ["How do cells divide?", "When?", "How?"], "noncommittal": 0},
     "nuggets": lambda text: {"nuggets": [{"text": "mitosis", "importance": "vital"}]},
     "assigned": lambda text: {"assignments": ["partial_support"]},
     "correctness-1": lambda text: {"score": 2},
@@ -57,7 +62,7 @@ def answering(script: list[Script], **others: Any) -> Callable[[Any], None]:
     def respond(handler: Any) -> None:
         path, asked = script[0].asked[-1]
         if path.endswith("/embeddings"):
-            vectors = [[1.0, 0.0], [0.6, 0.8], [1.0, 0.0]][: len(asked["input"])]
+            vectors = [[1.0, 0.0], [0.6, 0.8], [1.0, 0.0], [0.8, 0.6]][: len(asked["input"])]
             body = json.dumps({"data": [{"index": i, "embedding": v} for i, v in enumerate(vectors)]}).encode()
         else:
             step, user = step_of(asked), asked["messages"][1]["content"]
@@ -161,23 +166,24 @@ def test_every_question_counts_in_every_metric_with_numerator_denominator_and_in
     found = desk.report("--metrics", f"{ragas},{others}")
     assert found["statuses"] == {"answered": 2, "abstained": 1, "failed": 1}
     rows = {
-        name: (row["mean"], row["numerator"], row["denominator"], row["n_nothing"], row["n_unjudged"])
+        name: (row["mean"], row["numerator"], row["denominator"], row["n_no_value"], row["n_unjudged"])
         for name, row in found["by"].items()
     }
     # q0 has two claims of which one speaks of mitosis; q1 abstains; q2 says "ice" without passages; q3 has no line.
-    assert rows["faithfulness"] == (0.5, 0.5, 1, 3, 0)
+    assert rows["faithfulness"] == (0.25, 0.5, 2, 2, 0)
     assert rows["claim_precision"] == (0.25, 0.5, 2, 2, 0)
     assert rows["claim_recall"] == (0.5, 2.0, 4, 0, 0)
     assert rows["answer_relevancy"] == (0.4, 1.6, 4, 0, 0)
     assert rows["context_precision"] == (0.25, 0.5, 2, 2, 0)
-    assert rows["context_recall"] == (1.0, 2.0, 2, 2, 0)
+    assert rows["context_recall"] == (0.5, 2.0, 4, 0, 0)
+    assert rows["retrieved_recall"] == (0.5, 2.0, 4, 0, 0)
     assert rows["retrieved_precision"] == (1.0, 2.0, 2, 2, 0)
     assert rows["nuggets_vital"] == (0.25, 1.0, 4, 0, 0)
     assert rows["nuggets_strict_vital"] == (0.0, 0.0, 4, 0, 0)
     assert rows["correctness_3"] == (2.5, 10.0, 4, 0, 0)
     assert rows["correct_3"] == (0.5, 2.0, 4, 0, 0)
     assert found["by"]["claim_recall"]["interval"] == [0.0, 1.0]
-    assert found["by"]["faithfulness"]["interval"] is None
+    assert found["by"]["faithfulness"]["interval"] == [0.0, 0.5]
     assert found["judge"]["name"].startswith("m (claims#")
     assert set(found["judge"]["prompts"]) >= {"claims-v1", "correctness-3-v1"}
 
@@ -198,16 +204,16 @@ def test_what_the_judge_fails_on_is_counted_and_never_a_verdict(
 ) -> None:
     judge(**{step: fault})
     row = desk.report("--metrics", "claim_precision")["by"]["claim_precision"]
-    assert (row["mean"], row["denominator"], row["n_nothing"], row["n_unjudged"]) == (None, 0, 2, 2)
-    assert (row["least"], row["most"], row["interval"]) == (0.0, 1.0, None)
-    assert list(row["reasons"].values()) == [2] or sum(row["reasons"].values()) == 2
+    assert (row["mean"], row["denominator"], row["n_no_value"], row["n_unjudged"]) == (None, 0, 2, 2)
+    assert (row["lowest_mean"], row["highest_mean"], row["interval"]) == (0.0, 1.0, None)
+    assert sum(row["reasons"].values()) == 2
     assert why in " ".join(row["reasons"])
 
 
 def test_an_answer_without_claims_has_nothing_to_judge(desk: Desk, judge: Any) -> None:
     script = judge(claims={"claims": []})
     row = desk.report("--metrics", "claim_precision")["by"]["claim_precision"]
-    assert (row["mean"], row["n_nothing"], row["n_unjudged"]) == (None, 4, 0)
+    assert (row["mean"], row["n_no_value"], row["n_unjudged"]) == (None, 4, 0)
     assert {step_of(asked) for _, asked in script.asked} == {"claims"}
 
 
@@ -220,12 +226,51 @@ def test_a_stopped_run_asks_only_what_it_lacks(desk: Desk, judge: Any) -> None:
     kept.write_bytes(kept.read_bytes() + b'{"key":"torn')
     second = judge()
     found = desk.report(*words)["by"]["faithfulness"]
-    assert (found["mean"], found["n_unjudged"]) == (0.5, 0)
+    assert (found["mean"], found["n_unjudged"]) == (0.25, 0)
     assert n_kept > 0
     assert {step_of(asked) for _, asked in second.asked} == {"support"}
     third = judge(claims=refusal(401), support=refusal(401))
     assert desk.report(*words)["by"]["faithfulness"] == found
     assert third.asked == []
+
+
+def test_another_embedding_model_leaves_the_kept_replies_in_use(
+    desk: Desk, judge: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = judge()
+    words = ("--metrics", "answer_relevancy", "--judge-cache", str(desk.folder / "replies.jsonl"))
+    desk.report(*words)
+    n_first = len(script.asked)
+    monkeypatch.setenv("EDU_RAG_JUDGE_EMBEDDINGS", "another")
+    desk.report(*words)
+    assert {path for path, _ in script.asked[n_first:]} == {"/v1/embeddings"}
+
+
+def test_a_dry_run_changes_no_kept_reply(desk: Desk, judge: Any) -> None:
+    judge()
+    kept = desk.folder / "replies.jsonl"
+    words = ("--metrics", "claim_recall", "--judge-cache", str(kept))
+    desk.report(*words)
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-5])
+    assert json.loads(desk.call(*words, "--dry-run", "--json").stdout)["n_requests"] == 1
+    assert kept.read_bytes() == whole[:-5]
+
+
+def test_a_line_that_another_process_still_writes_is_not_cut(tmp_path: Path) -> None:
+    path, rows = tmp_path / "replies.jsonl", list[str]()
+    path.write_bytes(b'{"key":"a","step":"s"}\n')
+    reader = threading.Thread(target=lambda: rows.extend(KeptReplies(path)._rows))
+    with path.open("ab") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        stream.write(b'{"key":"b"')
+        stream.flush()
+        reader.start()
+        reader.join(0.05)  # it waits for the lock; without one it would be done
+        stream.write(b',"step":"s"}\n')
+    reader.join()
+    assert rows == ["a", "b"]
+    assert path.read_bytes().count(b"\n") == 2
 
 
 def test_a_run_whose_judge_was_given_up_is_an_error_and_leaves_the_report_alone(desk: Desk, judge: Any) -> None:
@@ -257,8 +302,10 @@ def test_a_dry_run_counts_the_requests_of_a_run_and_asks_nobody(
     assert planned["by_step"] == done
     assert planned["n_requests"] == sum(done.values())
     tokens_in, tokens_out = planned["input_tokens_about"], planned["output_tokens_at_most"]
+    characters = sum(len(turn["content"]) for _, asked in script.asked for turn in asked["messages"])
+    assert tokens_in >= characters // 4  # the answers here have fewer claims than five
     assert tokens_out == 1_024 * planned["n_requests"]
-    assert planned["usd_at_most"] == pytest.approx((tokens_in + 2 * tokens_out) / 1e6, abs=1e-4)
+    assert planned["usd_about"] == pytest.approx((tokens_in + 2 * tokens_out) / 1e6, abs=1e-4)
     assert json.loads(desk.call(*words, "--dry-run", "--json").stdout)["n_requests"] == 0
     for name in ("URL", "MODEL", "EMBEDDINGS"):
         monkeypatch.delenv(f"EDU_RAG_JUDGE_{name}")
@@ -278,6 +325,7 @@ def test_a_report_is_next_to_the_scorecard_with_its_details_and_the_judges_mark(
     details, out = desk.folder / "details.jsonl", desk.folder / "results"
     words = ("--metrics", "faithfulness,nuggets", "--audit", str(desk.folder / "audit.json"))
     result = desk.call(*words, "--out", str(out), "--details", str(details))
+    assert re.search(r"faithfulness +0.250 +0.000 … 0.500 +0.500 +2 +2 +0 +0.250 … 0.250", result.stdout)
     assert "kappa 0.200 with people on 9 answers as correctness-3: below (bound 0.6)" in result.stdout
     report = json.loads((out / "tiny-1.0.0" / "test" / "mine" / "claims.json").read_text())
     assert report["audit"]["mark"] == "below"
@@ -291,18 +339,35 @@ def test_a_report_is_next_to_the_scorecard_with_its_details_and_the_judges_mark(
     assert "is an audit of other" in str(desk.call(*words).exception)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"kappa": "0.9"}, {"kappa": []}, {"n": 1.5}, {"n": None}, {"kappa_interval": [1]}, {"spearman_interval": "ab"}],
+)
+def test_an_audit_of_another_form_is_one_error_before_anything_is_judged(change: dict[str, Any]) -> None:
+    rates = {"n": 9, "kappa": 0.2, "kappa_interval": [0.0, 0.4], "spearman": None, "spearman_interval": None}
+    chain = [{"model": "m", "judge": "correctness-3"}]
+    values = {"least_kappa": 0.6, "judge": {"chain": chain}, "groups": [{"mark": "below", "judged": rates}]}
+    assert audit_mark(values, "m", "audit.json")["kappa"] == 0.2
+    faulty = [{"mark": "below", "judged": rates | change}]
+    for other in (values | {"groups": faulty}, values | {"groups": []}, values | {"least_kappa": "0.6"}, [values]):
+        with pytest.raises(DataError, match="is not an audit"):
+            audit_mark(other, "m", "audit.json")
+
+
 def test_peoples_nuggets_replace_the_judges(desk: Desk, judge: Any) -> None:
     script = judge()
     path = desk.folder / "nuggets.jsonl"
     nuggets = [{"text": "mitosis", "importance": "okay"}]
     path.write_text(json.dumps({"question_id": "q0", "nuggets": nuggets}) + "\n")
     row = desk.report("--metrics", "nuggets", "--nuggets", str(path))["by"]
-    assert (row["nuggets_vital"]["n_nothing"], row["nuggets_all"]["n_nothing"]) == (1, 0)
-    assert [step_of(asked) for _, asked in script.asked] == ["assigned", "nuggets", "assigned"]
+    assert (row["nuggets_vital"]["n_no_value"], row["nuggets_all"]["n_no_value"]) == (1, 0)
+    assert [step_of(asked) for _, asked in script.asked] == ["assigned", "nuggets", "nuggets", "assigned", "nuggets"]
     for line, fault in (
         ({"question_id": "q9", "nuggets": nuggets}, "unknown question id 'q9'"),
-        ({"question_id": "q0", "nuggets": [{"text": "", "importance": "okay"}]}, "a nugget is not a text"),
-        ({"question_id": "q0"}, "is not an object with question_id and nuggets"),
+        ({"question_id": "q0", "nuggets": [{"text": " ", "importance": "okay"}]}, "is not a line of nuggets"),
+        ({"question_id": "q0", "nuggets": [{"text": "t", "importance": []}]}, "is not a line of nuggets"),
+        ({"question_id": "q0"}, "is not a line of nuggets: Object missing required field `nuggets`"),
+        ({"question_id": [], "nuggets": nuggets}, "is not a line of nuggets: Expected `str`, got `array`"),
     ):
         path.write_text(json.dumps(line) + "\n")
         assert f"nuggets.jsonl:1: {fault}" in str(desk.call("--nuggets", str(path)).exception)

@@ -129,10 +129,13 @@ def test_the_table_by_source_has_malas_four_rates() -> None:
     ]
     rows = source_rows([*answers, LabelledAnswer(question="q", context="c", answer="a", label="correct", system="x")])
     assert [(row.system, row.source, row.counts.n) for row in rows] == [
-        ("hybrid", "all", 50),
+        ("hybrid", None, 50),
         ("hybrid", "PubMed", 50),
-        ("x", "all", 1),
+        ("x", None, 1),
     ]
+    named = LabelledAnswer(question="q", context="c", answer="a", label="correct", system="x", source="all")
+    assert [row.source for row in source_rows([named])] == [None, "all"]
+    assert "(all sources)" in list(source_lines(rows))[1]
     values = source_values(rows[1])
     assert [values[name]["value"] for name in ("accuracy", "hallucination", "rejection")] == [0.92, 0.04, 0.04]
     assert round(100 * values["adjusted_accuracy"], 2) == 95.83
@@ -143,7 +146,7 @@ def test_the_table_by_source_has_malas_four_rates() -> None:
 def test_the_commands_read_such_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = lines(tmp_path / "h.jsonl", HALUBENCH)
     table = json.loads(CliRunner().invoke(judge_command, ["labels", str(path), "--json"]).stdout)
-    assert [(row["source"], row["n"]) for row in table] == [("all", 2), ("DROP", 1), ("covidQA", 1)]
+    assert [(row["source"], row["n"]) for row in table] == [(None, 2), ("DROP", 1), ("covidQA", 1)]
     replies = [said('{"claims": ["Ice floats."]}'), said('{"verdicts": [1]}'), said('{"claims": ["a", "b"]}')]
     with serving([*replies, said('{"verdicts": [1, 0]}')]) as script:
         monkeypatch.setenv("EDU_RAG_JUDGE_URL", script.url)

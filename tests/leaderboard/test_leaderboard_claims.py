@@ -22,11 +22,11 @@ TOTAL = MetricTotal(
     n_questions=9,
     numerator=4.5,
     denominator=6,
-    n_nothing=2,
+    n_no_value=2,
     n_unjudged=1,
     interval=(0.5, 1.0),
-    least=0.642857143,
-    most=0.785714286,
+    lowest_mean=0.642857143,
+    highest_mean=0.785714286,
     reasons={"the judge gave no reply": 1},
 )
 
@@ -73,7 +73,7 @@ def test_a_card_is_read_as_it_was_written_next_to_the_scorecard(tmp_path: Path) 
 
 
 def test_a_total_that_does_not_add_up_or_is_not_finite_is_no_record() -> None:
-    for change in ({"n_questions": 8}, {"n_nothing": -1, "denominator": 9}, {"numerator": math.nan}):
+    for change in ({"n_questions": 8}, {"n_no_value": -1, "denominator": 9}, {"numerator": math.nan}):
         with pytest.raises(RecordError):
             replace(TOTAL, **change)  # type: ignore[arg-type]
 
@@ -94,7 +94,7 @@ def test_the_page_shows_the_metrics_of_the_scored_predictions_alone(tmp_path: Pa
     text = " ".join(section.get_text(" ").split())
     assert "a <b>judge</b> , checked the claims" in text
     assert "(audited as correctness-3 ) is below the bound" in text
-    assert "0.750 [0.500, 1.000] 6 2 1" in text
+    assert "0.750 [0.500, 1.000] 0.643 to 0.786 6 2 1" in text
 
 
 def test_faults_of_claims_are_reported_with_those_of_scorecards_before_a_page_is_made(tmp_path: Path) -> None:

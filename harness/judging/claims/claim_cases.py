@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
@@ -13,10 +15,10 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question, WebPage
 from edu_rag.scorecard.card import Passage, Prediction
 from harness.exam import Exam
-from harness.judging.claims.claim_values import IMPORTANCES, Nugget
+from harness.judging.claims.claim_values import Importance, Nugget
 from harness.judging.claims.judge_replies import MAX_CHARACTERS, MAX_NUGGETS
 from harness.judging.claims.judged_answer import ClaimCase, Status
-from harness.judging.free_text import only_abstains
+from harness.judging.free_text import abstains
 from harness.reading.answers import MAX_CHARACTERS as MAX_ANSWER_CHARACTERS
 from harness.reading.answers import read_answer
 from harness.reading.wrappers import without_thought
@@ -62,16 +64,17 @@ def _case(
     passages: Sequence[str],
     nuggets: Mapping[str, Sequence[Nugget]] | None,
 ) -> ClaimCase:
-    status, answer = said(question, prediction)
     references = gold.texts or (question.choices[gold.answer or ""],)
+    status, answer = answer_of(question, references, prediction)
     listed = None if nuggets is None else nuggets.get(question.question_id)
     return ClaimCase(question.question_id, question.text, references, status, answer, passages, listed)
 
 
-def said(question: Question, prediction: Prediction | None) -> tuple[Status, str]:
+def answer_of(question: Question, references: Sequence[str], prediction: Prediction | None) -> tuple[Status, str]:
     """Whether the system answered, and what: of a question with choices the text of the choice that it names.
 
-    Too long an answer, and a thought without an end, are failures, as the rules of free text have them.
+    "I don't know" is an answer where it is a reference. Too long an answer, and a thought without an end, are failures,
+    as the rules of free text have them.
     """
     if prediction is None or prediction.status != "ok":
         return "failed", ""
@@ -80,10 +83,21 @@ def said(question: Question, prediction: Prediction | None) -> tuple[Status, str
     answer = without_thought(prediction.answer)
     if answer is None or len(prediction.answer) > MAX_ANSWER_CHARACTERS:
         return "failed", ""
-    if not answer.strip() or only_abstains(answer):
+    if question.choices and (label := read_answer(answer, question.choices).label):
+        return "answered", question.choices[label]
+    if not answer.strip() or abstains(answer, () if question.choices else references):
         return "abstained", ""
-    label = read_answer(answer, question.choices).label if question.choices else None
-    return "answered", question.choices[label] if label else answer
+    return "answered", answer
+
+
+class _NuggetField(msgspec.Struct):
+    text: Annotated[str, msgspec.Meta(max_length=MAX_CHARACTERS, pattern=r"\S")]
+    importance: Importance
+
+
+class _NuggetsLine(msgspec.Struct, forbid_unknown_fields=True):
+    question_id: str
+    nuggets: Annotated[list[_NuggetField], msgspec.Meta(max_length=MAX_NUGGETS)]
 
 
 def read_nuggets_file(path: Path, known: Iterable[str]) -> dict[str, list[Nugget]]:
@@ -94,25 +108,13 @@ def read_nuggets_file(path: Path, known: Iterable[str]) -> dict[str, list[Nugget
     ids, found = set(known), dict[str, list[Nugget]]()
     for number, value in read_values(path):
         where = f"{path}:{number}"
-        if not isinstance(value, dict) or set(value) != {"question_id", "nuggets"}:
-            raise DataError(where, "is not an object with question_id and nuggets alone", "write those two fields")
-        question_id = value["question_id"]
-        if question_id not in ids or question_id in found:
-            what = "repeated" if question_id in found else "unknown"
-            raise DataError(where, f"{what} question id {str(question_id)[:60]!r}", "name each question once")
-        found[question_id] = _nuggets(where, value["nuggets"])
+        try:
+            line = msgspec.convert(value, _NuggetsLine)
+        except msgspec.ValidationError as error:
+            remedy = "write question_id, and nuggets with text and importance (vital or okay)"
+            raise DataError(where, f"is not a line of nuggets: {str(error)[:200]}", remedy) from None
+        if line.question_id not in ids or line.question_id in found:
+            what = "repeated" if line.question_id in found else "unknown"
+            raise DataError(where, f"{what} question id {line.question_id[:60]!r}", "name each question once")
+        found[line.question_id] = [Nugget(field.text.strip(), field.importance) for field in line.nuggets]
     return found
-
-
-def _nuggets(where: str, values: Any) -> list[Nugget]:
-    if not isinstance(values, list) or len(values) > MAX_NUGGETS:
-        raise DataError(where, f"nuggets is not a list of at most {MAX_NUGGETS}", "write a list of objects")
-    nuggets = []
-    for value in values:
-        fields = value if isinstance(value, dict) else {}
-        text, importance = fields.get("text"), fields.get("importance")
-        if not isinstance(text, str) or not 0 < len(text.strip()) <= MAX_CHARACTERS or importance not in IMPORTANCES:
-            what = f"a nugget is not a text of at most {MAX_CHARACTERS:,} characters with an importance"
-            raise DataError(where, what, "write text, and importance as vital or okay")
-        nuggets.append(Nugget(text.strip(), importance))
-    return nuggets

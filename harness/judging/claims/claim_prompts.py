@@ -22,6 +22,8 @@ STEPS: Mapping[str, str] = {
     "correctness-3": "correctness-3-v1",
 }
 """Each step and the version of its prompt: a changed prompt is a new version."""
+_COUNTED = {"claims": "claim", "nuggets": "nugget"}
+"""The lists whose items a reply counts, and the tag of one item."""
 _PLACE = re.compile(r"\{([a-z]+)\}")
 _KEY = re.compile(r"(\"\s*):")
 
@@ -37,21 +39,28 @@ def plain_answer(text: str) -> str:
 
 
 def numbered(texts: Sequence[str]) -> str:
-    """Texts as one line: `(1) … (2) …`; each is made neutral first, so none can end another."""
+    """Texts as one line: `(1) … (2) …`. A text may hold such a number too: only for lists that no reply counts."""
     return " ".join(f"({i}) {neutral_json(text)}" for i, text in enumerate(texts, 1))
 
 
+def tagged(texts: Sequence[str], tag: str) -> str:
+    """Texts as one line: `<claim_1>…</claim_1> <claim_2>…`; neutral text holds no tag, so none adds an item."""
+    return " ".join(f"<{tag}_{i}>{neutral_json(text)}</{tag}_{i}>" for i, text in enumerate(texts, 1))
+
+
 def step_prompt(step: str, **values: str | Sequence[str] | int) -> JudgePrompt:
-    """The request of a step. A text is made neutral, a list is numbered, a number stays."""
+    """The request of a step. A text is made neutral, a list is numbered or tagged, a number stays."""
     form = template(STEPS[step])
-    filled = {name: _written(value) for name, value in values.items()}
+    filled = {name: _written(name, value) for name, value in values.items()}
     return JudgePrompt(form.system, _PLACE.sub(lambda found: filled[found[1]], form.user))
 
 
-def _written(value: str | Sequence[str] | int) -> str:
+def _written(name: str, value: str | Sequence[str] | int) -> str:
     if isinstance(value, int):
         return str(value)
-    return neutral_json(value) if isinstance(value, str) else numbered(value)
+    if isinstance(value, str):
+        return neutral_json(value)
+    return tagged(value, _COUNTED[name]) if name in _COUNTED else numbered(value)
 
 
 def prompt_facts(steps: Sequence[str]) -> Mapping[str, Any]:

@@ -55,11 +55,11 @@ def metric_total(metric: str, answers: Sequence[JudgedAnswer], lessons: Sequence
         n_questions=len(answers),
         numerator=round(total, 9),
         denominator=n,
-        n_nothing=len(answers) - judged,
+        n_no_value=len(answers) - judged,
         n_unjudged=n_unjudged,
         interval=mean_with_interval(values, [lesson for value, lesson in found if value is not None]),
-        least=round((total + low * n_unjudged) / judged, 9) if judged else None,
-        most=round((total + high * n_unjudged) / judged, 9) if judged else None,
+        lowest_mean=round((total + low * n_unjudged) / judged, 9) if judged else None,
+        highest_mean=round((total + high * n_unjudged) / judged, 9) if judged else None,
         reasons=_reasons([answer.unjudged[metric] for answer in answers if metric in answer.unjudged]),
     )
 

@@ -1,6 +1,6 @@
 """From a judge's claims and verdicts on one answer to values: pure functions, each the definition of one metric.
 
-A value is a numerator and a denominator. Where the denominator is 0 (no claims, no passages) there is no value, and
+A value is a numerator and a denominator. Where the denominator is 0 (no claims, no nuggets) there is no value, and
 callers count the answer as one without a value. RAGAS gives NaN there, RAGChecker and TREC's nuggetizer give 0.
 """
 
@@ -44,10 +44,15 @@ def share(verdicts: Sequence[bool]) -> ClaimValue:
 
 
 def f1(precision: ClaimValue, recall: ClaimValue) -> ClaimValue:
-    """The harmonic mean of claim precision and claim recall; 0 if both are 0, no value if one has none."""
+    """The harmonic mean of claim precision and claim recall; 0 if both are 0.
+
+    Without a recall the reference has no claims, and there is no value. Without a precision the answer has none: 0.
+    """
     p, r = precision.value, recall.value
-    if p is None or r is None:
+    if r is None:
         return NOTHING
+    if p is None:
+        return ZERO
     return ClaimValue(2 * p * r, p + r) if p + r else ZERO
 
 
@@ -75,9 +80,9 @@ def answer_relevancy(cosines: Sequence[float], noncommittal: Sequence[bool]) -> 
 def retrieved_recall(supported: Sequence[Sequence[bool]]) -> ClaimValue:
     """RAGChecker's claim recall of the passages: the share of reference claims that one passage at least supports.
 
-    `supported` has a row a claim and a column a passage.
+    `supported` has a row a claim and a column a passage; without passages no claim is supported.
     """
-    return share([any(row) for row in supported]) if supported and supported[0] else NOTHING
+    return share([any(row) for row in supported])
 
 
 def retrieved_precision(supported: Sequence[Sequence[bool]]) -> ClaimValue:

@@ -104,7 +104,8 @@ class KeptReplies:
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         """Without a path, or read only, they are kept in memory. Raises DataError for a file that holds other lines."""
         self._path = None if read_only else path
-        found = kept_rows(path, _Row, "judged step", "--judge-cache") if path is not None else ()
+        what = (_Row, "judged step", "--judge-cache")
+        found = kept_rows(path, *what, read_only=read_only) if path is not None else ()
         self._rows = {row.key: row for _, row in found}
 
     @staticmethod
@@ -137,7 +138,8 @@ class ClaimsJudge:
 
     def _step(self, step: str, read: Callable[[str], T], wanted: int = 0, **values: Any) -> T | Unanswered:
         prompt = step_prompt(step, **values)
-        key = KeptReplies.key_of(list(prompt), self._chat.facts())
+        facts = {name: fact for name, fact in self._chat.facts().items() if name != "embeddings"}
+        key = KeptReplies.key_of(list(prompt), facts)
         kept = self._kept.get(key)
         if kept is not None and not isinstance(again := _read(kept.reply, read), Unanswered):
             return again
@@ -191,7 +193,7 @@ class ClaimsJudge:
     def cosines(self, question: str, others: Sequence[str]) -> list[float] | Unanswered:
         """The cosines of a question with others, by the embedding model."""
         texts = [question, *others]
-        key = KeptReplies.key_of(["embeddings", texts], self._chat.facts())
+        key = KeptReplies.key_of(["embeddings", texts], {"embeddings": self._chat.facts().get("embeddings", "")})
         kept = self._kept.get(key)
         vectors, fault = (kept.vectors, "") if kept is not None else self._chat.vectors(texts)
         if vectors is None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
 
 from edu_rag.errors import DataError
 from edu_rag.scorecard.claims_card import ClaimsCard, MetricTotal
@@ -12,7 +14,7 @@ from harness.judging.claims.judged_answer import JudgedAnswer, Status
 
 RULE = "claims-v1"
 """The version of the metrics, of what a missing answer is worth, and of the limits on passages."""
-_HEAD = f"{'metric':22} {'mean':>6} {'95 %':>15} {'sum':>9} {'/ n':>6} {'nothing':>8} {'unjudged':>8} {'if judged':>15}"
+_HEAD = f"{'metric':22} {'mean':>6} {'95 %':>15} {'sum':>9} {'/ n':>6} {'no value':>8} {'unjudged':>8} {'bounds':>15}"
 
 
 def statuses_of(judged: Sequence[JudgedAnswer]) -> dict[str, int]:
@@ -21,20 +23,52 @@ def statuses_of(judged: Sequence[JudgedAnswer]) -> dict[str, int]:
     return {status: found[status] for status in get_args(Status)}
 
 
+Ends = tuple[float, float]
+
+
+class _AuditedJudge(msgspec.Struct):
+    model: str = ""
+    judge: str = ""
+
+
+class _AuditedChain(msgspec.Struct):
+    chain: list[_AuditedJudge]
+
+
+class _AuditedRates(msgspec.Struct):
+    n: int
+    kappa: float | None
+    kappa_interval: Ends | None
+    spearman: float | None
+    spearman_interval: Ends | None
+
+
+class _AuditedGroup(msgspec.Struct):
+    mark: Literal["below", "open", "reached"]
+    judged: _AuditedRates
+
+
+class _Audit(msgspec.Struct):
+    """What a report keeps of the JSON of `judge audit`; the first group is of all answers."""
+
+    least_kappa: float
+    judge: _AuditedChain
+    groups: Annotated[list[_AuditedGroup], msgspec.Meta(min_length=1)]
+
+
 def audit_mark(values: Any, model: str, where: object) -> dict[str, Any]:
     """The part of an audit that the report keeps. Raises DataError if it is not one, or of another model."""
     try:
-        whole = values["groups"][0]["judged"]
-        names = [str(part.get("model", "")) for part in values["judge"]["chain"]]
-        kinds = ", ".join(str(part.get("judge", "")) for part in values["judge"]["chain"])
-        kept = {name: whole[name] for name in ("n", "kappa", "kappa_interval", "spearman", "spearman_interval")}
-        found = {"judge": kinds, "least_kappa": values["least_kappa"]} | kept
-        mark = values["groups"][0]["mark"]
-    except (KeyError, IndexError, TypeError, AttributeError):
-        raise DataError(where, "is not an audit", "give what `edu-rag judge audit --json` printed") from None
+        found = msgspec.convert(values, _Audit)
+    except msgspec.ValidationError as error:
+        what = f"is not an audit: {str(error)[:200]}"
+        raise DataError(where, what, "give what `edu-rag judge audit --json` printed") from None
+    names = [part.model for part in found.judge.chain]
     if model not in names:
         raise DataError(where, f"is an audit of {', '.join(filter(None, names)) or 'rules'}", f"audit {model}")
-    return found | {"mark": mark}
+    kinds, whole = ", ".join(part.judge for part in found.judge.chain), found.groups[0]
+    kept = {"judge": kinds, "least_kappa": found.least_kappa, "mark": whole.mark}
+    return kept | dict(msgspec.to_builtins(whole.judged))
 
 
 def _number(value: float | None) -> str:
@@ -61,9 +95,9 @@ def report_lines(report: ClaimsCard) -> Iterator[str]:
     yield f"questions  {', '.join(f'{status} {n:,}' for status, n in report.statuses.items())}"
     yield _HEAD
     for total in report.metrics:
-        ends = (total.least, total.most) if total.least is not None and total.most is not None else None
-        bounds = _range(ends if total.n_unjudged else None)
-        numbers = f"{total.numerator:9.3f} {total.denominator:6,} {total.n_nothing:8,} {total.n_unjudged:8,}"
+        low, high = total.lowest_mean, total.highest_mean
+        bounds = _range((low, high) if low is not None and high is not None else None)
+        numbers = f"{total.numerator:9.3f} {total.denominator:6,} {total.n_no_value:8,} {total.n_unjudged:8,}"
         yield f"{total.metric:22} {_number(total.mean):>6} {_range(total.interval):>15} {numbers} {bounds:>15}"
     for reason, n in _reasons(report.metrics)[:5]:
         yield f"unjudged   {n:,} values: {reason[:200]}"

@@ -17,6 +17,8 @@ from harness.reading.wrappers import without_thought
 
 MAX_CLAIMS = 100
 MAX_NUGGETS = 50
+N_QUESTIONS = 3
+"""The questions that one reply guesses from an answer, as RAGAS asks three times for one."""
 MAX_CHARACTERS = 2_000
 """Characters of one claim, nugget or question."""
 _MAX_OBJECTS = 50
@@ -123,11 +125,11 @@ def read_relevant(reply: str) -> bool:
 
 
 def read_questions(reply: str) -> tuple[list[str], bool]:
-    """The questions that an answer seems to reply to, at least one, and whether it is noncommittal."""
-    found = _items(reply, "questions", 10, _text, "short texts")
+    """The three questions that an answer seems to reply to, and whether it is noncommittal."""
+    found = _as_many(_items(reply, "questions", MAX_CLAIMS, _text, "short texts"), N_QUESTIONS, "questions")
     noncommittal = _verdict(object_of(reply, "noncommittal")["noncommittal"])
-    if not found or noncommittal is None:
-        raise UnreadableReplyError("no question, or a noncommittal that is not 0 or 1")
+    if noncommittal is None:
+        raise UnreadableReplyError("a noncommittal that is not 0 or 1")
     return found, noncommittal
 
 

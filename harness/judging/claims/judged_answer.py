@@ -65,6 +65,10 @@ class _Steps:
     def __init__(self, case: ClaimCase, judge: ClaimsJudge) -> None:
         self.case, self._judge = case, judge
 
+    @property
+    def is_answered(self) -> bool:
+        return self.case.status == "answered"
+
     @cached_property
     def answer_claims(self) -> list[str] | Unanswered:
         return self._judge.claims(self.case.question, self.case.answer)
@@ -74,7 +78,10 @@ class _Steps:
         return self._judge.claims(self.case.question, self.case.references[0])
 
     def _supported(self, claims: list[str] | Unanswered, text: str | Sequence[str]) -> list[bool] | Unanswered:
-        return claims if isinstance(claims, Unanswered) else self._judge.supported(claims, text)
+        """Whether a text supports each claim; no passages, or a missing answer, support none."""
+        if isinstance(claims, Unanswered):
+            return claims
+        return self._judge.supported(claims, text) if text else [False] * len(claims)
 
     @cached_property
     def answer_by_passages(self) -> list[bool] | Unanswered:
@@ -90,7 +97,7 @@ class _Steps:
 
     @cached_property
     def reference_by_answer(self) -> list[bool] | Unanswered:
-        return self._supported(self.reference_claims, self.case.answer)
+        return self._supported(self.reference_claims, self.case.answer if self.is_answered else "")
 
     @cached_property
     def relevant(self) -> list[bool] | Unanswered:
@@ -100,8 +107,11 @@ class _Steps:
     @cached_property
     def reference_by_passage(self) -> list[list[bool]] | Unanswered:
         """A row a reference claim, a column a passage."""
-        found = _all([self._supported(self.reference_claims, text) for text in self.case.passages])
-        return found if isinstance(found, Unanswered) else [list(row) for row in zip(*found, strict=True)]
+        claims = self.reference_claims
+        found = _all([self._supported(claims, text) for text in self.case.passages])
+        if isinstance(claims, Unanswered) or isinstance(found, Unanswered):
+            return claims if isinstance(claims, Unanswered) else found
+        return [[column[row] for column in found] for row in range(len(claims))]
 
     @cached_property
     def asked(self) -> tuple[list[str], bool] | Unanswered:
@@ -124,6 +134,8 @@ class _Steps:
         nuggets = self.nuggets
         if isinstance(nuggets, Unanswered):
             return nuggets
+        if not self.is_answered:
+            return ["not_support"] * len(nuggets)
         return self._judge.assigned(self.case.question, [nugget.text for nugget in nuggets], self.case.answer)
 
     @cached_property
@@ -149,8 +161,8 @@ def _all(found: Sequence[T | Unanswered]) -> list[T] | Unanswered:
 class ClaimMetric(NamedTuple):
     """How a metric follows from the steps, which prompts it uses, and what it is without an answer.
 
-    `missing`: the value of an abstention or a failure; `None`: the metric does not depend on the answer. A recall of
-    nothing is 0; a precision of nothing has no value.
+    `missing`: the value of an abstention or a failure; `None`: the steps give it, as for a recall, which is 0 only if
+    the reference has a claim or a nugget. A precision of nothing has no value.
     """
 
     of: Callable[[_Steps], ClaimValue]
@@ -164,12 +176,18 @@ def _relevancy(s: _Steps) -> ClaimValue:
     return values.answer_relevancy(cosines, [noncommittal] * len(cosines))
 
 
+def _f1(s: _Steps) -> ClaimValue:
+    recall = values.share(_given(s.reference_by_answer))
+    precision = values.share(_given(s.answer_by_reference)) if s.is_answered else NOTHING
+    return values.f1(precision, recall)
+
+
 def _nuggets(*, vital: bool, strict: bool) -> ClaimMetric:
     def of(s: _Steps) -> ClaimValue:
         importances = [nugget.importance for nugget in _given(s.nuggets)]
         return values.nugget_recall(importances, _given(s.assigned), vital=vital, strict=strict)
 
-    return ClaimMetric(of, ("nuggets", "assigned"), ZERO)
+    return ClaimMetric(of, ("nuggets", "assigned"), None)
 
 
 def _correctness(number: int) -> dict[str, ClaimMetric]:
@@ -184,20 +202,14 @@ def _correctness(number: int) -> dict[str, ClaimMetric]:
 
 _CLAIMS = ("claims", "support")
 METRICS: Mapping[str, ClaimMetric] = {
-    "faithfulness": ClaimMetric(lambda s: values.share(_given(s.answer_by_passages)), _CLAIMS, NOTHING, True),
+    "faithfulness": ClaimMetric(lambda s: values.share(_given(s.answer_by_passages)), _CLAIMS, NOTHING),
     "answer_relevancy": ClaimMetric(_relevancy, ("asked",), ZERO),
     "context_precision": ClaimMetric(lambda s: values.context_precision(_given(s.relevant)), ("relevant",), None, True),
-    "context_recall": ClaimMetric(lambda s: values.share(_given(s.reference_by_passages)), _CLAIMS, None, True),
+    "context_recall": ClaimMetric(lambda s: values.share(_given(s.reference_by_passages)), _CLAIMS, None),
     "claim_precision": ClaimMetric(lambda s: values.share(_given(s.answer_by_reference)), _CLAIMS, NOTHING),
-    "claim_recall": ClaimMetric(lambda s: values.share(_given(s.reference_by_answer)), _CLAIMS, ZERO),
-    "claim_f1": ClaimMetric(
-        lambda s: values.f1(values.share(_given(s.answer_by_reference)), values.share(_given(s.reference_by_answer))),
-        _CLAIMS,
-        ZERO,
-    ),
-    "retrieved_recall": ClaimMetric(
-        lambda s: values.retrieved_recall(_given(s.reference_by_passage)), _CLAIMS, None, True
-    ),
+    "claim_recall": ClaimMetric(lambda s: values.share(_given(s.reference_by_answer)), _CLAIMS, None),
+    "claim_f1": ClaimMetric(_f1, _CLAIMS, None),
+    "retrieved_recall": ClaimMetric(lambda s: values.retrieved_recall(_given(s.reference_by_passage)), _CLAIMS, None),
     "retrieved_precision": ClaimMetric(
         lambda s: values.retrieved_precision(_given(s.reference_by_passage)), _CLAIMS, None, True
     ),

@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from harness.judging.claims.judge_replies import N_QUESTIONS
 from harness.judging.judge_model import JudgePrompt, JudgeReply
 
 CHARACTERS_A_TOKEN = 4
 """A rule of thumb for English; a model's own tokens differ by a third."""
+
+N_CLAIMS = 5
+"""The claims, or nuggets, of a text that no judge has split yet."""
 
 
 class JudgePrice(NamedTuple):
@@ -22,9 +26,10 @@ class JudgePrice(NamedTuple):
 
 
 class JudgeRehearsal:
-    """Replaces the judge. Each reply is the shortest that keeps a run going, so that no step is left out.
+    """Replaces the judge. Each reply is of usual length and keeps a run going, so that no step is left out.
 
-    A real answer may have no claims: the run then asks less. So the number of requests is the most.
+    A real answer may have no claims: the run then asks less. So the number of requests is the most, if none is tried
+    again. The tokens in and the price are estimates: they grow with the claims of the answers.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -36,7 +41,7 @@ class JudgeRehearsal:
         """Count the request."""
         self.n_requests[step] += 1
         self.n_characters += len(prompt.system) + len(prompt.user)
-        return JudgeReply(msgspec.json.encode(_shortest(step, n)).decode())
+        return JudgeReply(msgspec.json.encode(_usual(step, n)).decode())
 
     def vectors(self, texts: Sequence[str]) -> tuple[list[list[float]] | None, str]:
         """Count the request for embeddings."""
@@ -48,7 +53,7 @@ class JudgeRehearsal:
         return self._facts
 
     def estimate(self, price: JudgePrice | None) -> dict[str, Any]:
-        """Requests by step, tokens in (about) and out (at most), and the price (at most) where one is given."""
+        """Requests by step, tokens in (about) and out (at most), and the price (about) where one is given."""
         n_chats = self.n_requests.total() - self.n_requests["embeddings"]
         tokens_in = self.n_characters // CHARACTERS_A_TOKEN
         tokens_out = n_chats * int(self.facts()["max_tokens"])
@@ -60,19 +65,19 @@ class JudgeRehearsal:
         }
         if price is not None:
             cost = (tokens_in * price.input_usd + tokens_out * price.output_usd) / 1e6
-            found["usd_at_most"] = round(cost, 4)
+            found["usd_about"] = round(cost, 4)
         return found
 
 
-def _shortest(step: str, n: int) -> dict[str, Any]:
+def _usual(step: str, n: int) -> dict[str, Any]:
     if step == "claims":
-        return {"claims": ["x" * 100]}
+        return {"claims": [f"{i}{'x' * 100}" for i in range(N_CLAIMS)]}
     if step == "nuggets":
-        return {"nuggets": [{"text": "x" * 60, "importance": "vital"}]}
+        return {"nuggets": [{"text": "x" * 60, "importance": "vital"}] * N_CLAIMS}
     replies: dict[str, dict[str, Any]] = {
         "support": {"verdicts": [0] * n},
         "relevant": {"verdict": 0},
-        "asked": {"questions": ["x" * 60] * 3, "noncommittal": 0},
+        "asked": {"questions": ["x" * 60] * N_QUESTIONS, "noncommittal": 0},
         "assigned": {"assignments": ["not_support"] * n},
     }
     return replies.get(step, {"score": 1})
@@ -81,10 +86,11 @@ def _shortest(step: str, n: int) -> dict[str, Any]:
 def estimate_lines(found: Mapping[str, Any], n_questions: int) -> Iterator[str]:
     """An estimate as a readable text."""
     steps = ", ".join(f"{step} {n:,}" for step, n in found["by_step"].items())
-    yield f"requests   at most {found['n_requests']:,} for {n_questions:,} questions ({steps or 'all are kept'})"
+    kept = steps or "all are kept"
+    yield f"requests   at most {found['n_requests']:,} for {n_questions:,} questions, failed ones aside ({kept})"
     yield f"tokens     about {found['input_tokens_about']:,} in, at most {found['output_tokens_at_most']:,} out"
     yield (
-        f"price      at most {found['usd_at_most']:,.2f} US dollars"
-        if "usd_at_most" in found
+        f"price      about {found['usd_about']:,.2f} US dollars, if each reply has the most tokens"
+        if "usd_about" in found
         else ("price      give --price IN OUT (US dollars for a million tokens)")
     )
