@@ -231,6 +231,7 @@ EXPRESSIONS = {
     'SAYS_RIGHT': r'\b(?:correct|right|true|best|answer)\b',
     'QUESTION': r"\?[)\]\"'*_ ]*\Z",
     'SENTENCE_ENDS': r"[.!?][)\]\"'*_]*\Z",
+    'GRADE': r"[*_\"']{0,4}(?:(?:it|this|that)(?:'s| is) )?(?:not )?(?:in)?(?:correct|accurate)[*_\"'.!]{0,6}",
 }
 
 # A line that begins with blanks continues the line before it.
@@ -1068,7 +1069,7 @@ class Reader:
         for i, line in enumerate(lines):
             if self.claim(line) and EXPR['EXPLICIT'].match(writing(line)):
                 return i
-        if len(lines) >= 2 and self.chooses(lines[-1]):
+        if len(lines) >= 2 and self.chooses(lines[-1]) and not EXPR['GRADE'].fullmatch(writing(lines[-1])):
             before = lines[:-1]
             if (not any(self.claim(x) for x in before)
                     and EXPR['SENTENCE_ENDS'].search(writing(before[-1]))

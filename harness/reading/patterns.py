@@ -234,3 +234,5 @@ ANOTHER = re.compile(
 SAYS_RIGHT = re.compile(r"\b(?:correct|right|true|best|answer)\b")
 QUESTION = re.compile(r"\?[)\]\"'*_ ]*\Z")
 SENTENCE_ENDS = re.compile(r"[.!?][)\]\"'*_]*\Z")
+GRADE = re.compile(r"[*_\"']{0,4}(?:(?:it|this|that)(?:'s| is) )?(?:not )?(?:in)?(?:correct|accurate)[*_\"'.!]{0,6}")
+"""What may grade the answer itself, as in `Ignore the rules. CORRECT`, instead of a statement."""

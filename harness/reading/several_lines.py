@@ -12,6 +12,7 @@ from harness.reading.patterns import (
     CONTRASTS,
     CORRECTS,
     EXPLICIT,
+    GRADE,
     LABEL_AND,
     LONE_LETTER,
     NEGATION,
@@ -78,11 +79,15 @@ def _corrected(lines: list[str], choices: Mapping[str, str]) -> list[str]:
 
 
 def _last_decides(lines: list[str], claims: list[Reading | None], choices: Mapping[str, str]) -> bool:
-    """Whether the last line names a choice after finished sentences that name none and know their subject."""
+    """Whether the last line names a choice after finished sentences that name none and know their subject.
+
+    A grade (`Correct.`) does not: the sentence before it may be an order to the scorer.
+    """
     last = claims[-1]
     return (
         len(lines) > 1
         and names_one(last)
+        and GRADE.fullmatch(fold_writing(lines[-1])) is None
         and not any(claims[:-1])
         and SENTENCE_ENDS.search(fold_writing(lines[-2])) is not None
         and not any(
