@@ -17,7 +17,7 @@ from baselines.classify.training import Example, merged
 from edu_rag.files.annotated import Annotation, read_annotations
 
 FORM = "marked"
-"""Stands for the line of the grammar, which these questions do not have."""
+"""Takes the place of the line of the grammar, which these questions do not have."""
 TIMES = 20
 """How often each marked question is a training line: a few among 1,800 generated questions would change nothing."""
 _TOP = re.compile(r"top-([1-9][0-9]{0,2})")

@@ -159,7 +159,7 @@ def listening_socket(host: str, port: int | None) -> socket.socket:
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]  # untyped where the extra is missing
-    """Uvicorn's server, which leaves its clients when it stops.
+    """Uvicorn's server, which closes its connections when it stops.
 
     A page keeps a stream open while it is shown. Uvicorn alone would wait for it, cancel it and log its traceback.
     """
