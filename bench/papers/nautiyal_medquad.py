@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,27 @@ def vectors_of(encoder: Encoder, texts: Sequence[str]) -> Any:
     return np.concatenate(parts)[[row_of[text] for text in texts]]
 
 
-class Search:
+class Relevance:
+    """Which pairs are relevant to a question, those of its focus area, and trec_eval's measures of rankings by it."""
+
+    def __init__(self, data: Medquad) -> None:
+        self.data, self._areas = data, data.by_focus()
+
+    def relevant(self, row: int, *, own: bool) -> list[int]:
+        """The rows of the same focus area."""
+        return [other for other in self._areas[self.data.focus[row]] if own or other != row]
+
+    def measured(self, ranked: Mapping[int, Sequence[int]], *, own: bool) -> Values:
+        """P, R, NDCG at 1 … 10 and MRR of rankings by row."""
+        found = measures(
+            {str(row): [str(one) for one in self.relevant(row, own=own)] for row in ranked},
+            {str(row): [str(one) for one in places] for row, places in ranked.items()},
+            tuple(range(1, K + 1)),
+        )
+        return {name: dict(zip(ranked, column, strict=True)) for name, column in found.items()}
+
+
+class Search(Relevance):
     """BM25 (variant rank_bm25, k1 1.5, b 0.75), dense, and both fused by RRF with 60, over all pairs.
 
     With `own` a question may find the pair that it was taken from; else that pair is taken out of each list before
@@ -101,7 +121,7 @@ class Search:
     """
 
     def __init__(self, data: Medquad, rows: Sequence[int]) -> None:
-        self.data, self._areas = data, data.by_focus()
+        super().__init__(data)
         index = BM25(data.for_words, k1=1.5, b=0.75, variant="rank_bm25")
         encoder = Encoder(DEFAULT_MODEL, cache=cache_folder())
         documents = vectors_of(encoder, data.for_meaning)
@@ -113,15 +133,20 @@ class Search:
             for row, vector in zip(distinct, asked, strict=True)
         }
 
-    def relevant(self, row: int, *, own: bool) -> list[int]:
-        """The rows of the same focus area."""
-        return [other for other in self._areas[self.data.focus[row]] if own or other != row]
-
     def ranked(self, row: int, *, own: bool) -> dict[str, list[int]]:
         """The ten best rows by each method."""
-        lists = [[one for one in found if own or one.place != row][:CANDIDATES] for found in self._found[row]]
-        every: list[list[ScoredPassage]] = [*lists, rrf()(self.data.questions[row], (), lists, K)]
+        every: list[list[ScoredPassage]] = [*self._lists(row, own=own), self._fused(row, K, own=own)]
         return {name: [one.place for one in found[:K]] for name, found in zip(METHODS, every, strict=True)}
+
+    def fused(self, row: int, n: int, *, own: bool) -> list[int]:
+        """The `n` best rows of the hybrid."""
+        return [one.place for one in self._fused(row, n, own=own)]
+
+    def _lists(self, row: int, *, own: bool) -> list[list[ScoredPassage]]:
+        return [[one for one in found if own or one.place != row][:CANDIDATES] for found in self._found[row]]
+
+    def _fused(self, row: int, n: int, *, own: bool) -> list[ScoredPassage]:
+        return rrf()(self.data.questions[row], (), self._lists(row, own=own), n)
 
     def best(self, row: int, *, own: bool) -> list[int]:
         """A perfect system's result: only relevant rows."""
@@ -134,12 +159,3 @@ class Search:
         return {
             name: self.measured({row: ranked[row][name] for row in asked}, own=own) for name in (*METHODS, "perfect")
         }
-
-    def measured(self, ranked: dict[int, list[int]], *, own: bool) -> Values:
-        """trec_eval's measures of rankings by row."""
-        found = measures(
-            {str(row): [str(one) for one in self.relevant(row, own=own)] for row in ranked},
-            {str(row): [str(one) for one in places] for row, places in ranked.items()},
-            tuple(range(1, K + 1)),
-        )
-        return {name: dict(zip(ranked, column, strict=True)) for name, column in found.items()}
