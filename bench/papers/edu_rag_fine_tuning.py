@@ -114,9 +114,9 @@ def _loss(model: Any, batch: Sequence[Example]) -> Any:
         labels[place, len(one.prompt) : len(row)] = torch.tensor(one.answer)
     ids, mask, labels = (tensor.to(device()) for tensor in (ids, mask, labels))
     with torch.autocast(device(), dtype=torch.bfloat16, enabled=device() != "cpu"):
-        hidden = model.get_base_model().model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+        hidden = model.model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
         wanted = labels[:, 1:] != -100  # what follows a token is read at that token
-        logits = model.get_base_model().lm_head(hidden[:, :-1][wanted])
+        logits = model.lm_head(hidden[:, :-1][wanted])
     return torch.nn.functional.cross_entropy(logits.float(), labels[:, 1:][wanted], reduction="sum") / wanted.sum()
 
 
@@ -145,13 +145,13 @@ def train(model: Any, batches: Sequence[Sequence[Example]], settings: Settings, 
     return [float(loss) for loss in losses]
 
 
-def said(local: LocalModel, model: Any, prompts: Sequence[list[int]], at_once: int) -> Iterator[tuple[int, str]]:
+def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Iterator[tuple[int, str]]:
     """The place of each prompt and what the model generates after it, greedily; prompts of a length together."""
     import torch
 
     pad, most = local.tokenizer.eos_token_id, MAX_ABSTAIN_TOKENS
     order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
-    model.eval()
+    model = local.model.eval()
     for start in range(0, len(order), at_once):
         places = order[start : start + at_once]
         width = max(len(prompts[place]) for place in places)
@@ -177,19 +177,19 @@ def place_of(folder: Path, arm: str, condition: str) -> Path:
     return folder / "submissions" / f"{arm}-{condition}" / PLACE / f"test-{SAMPLE}.jsonl"
 
 
-def ask(local: LocalModel, model: Any, asked: Mapping[str, Sequence[Line]], arm: str, options: Any) -> None:
+def ask(local: LocalModel, asked: Mapping[str, Sequence[Line]], arm: str, options: Any) -> None:
     """Answer all questions under all conditions."""
     for kind, condition in KINDS.items():
         path, lines = place_of(options.to, arm, condition), asked[kind]
         if path.is_file():
             continue
-        found = dict(said(local, model, [local.prompt_ids(line.prompt) for line in lines], options.at_once))
+        found = dict(said(local, [local.prompt_ids(line.prompt) for line in lines], options.at_once))
         path.parent.mkdir(parents=True, exist_ok=True)
         write_records(path, (prediction(line, found[place]) for place, line in enumerate(lines)))
 
 
 def adapted(local: LocalModel, settings: Settings, seed: int) -> Any:
-    """The model with a new adapter on all its linear layers."""
+    """Put a new adapter on all linear layers of the model; the result can take it off again."""
     import torch
     from peft import LoraConfig, get_peft_model
 
@@ -213,11 +213,11 @@ def train_and_ask(
         return
     began, settings = time.monotonic(), options.settings
     examples = [example(local, line) for line in lines if line.kind in ARMS[arm]]
-    model = adapted(local, settings, seed)
-    losses = train(model, batches_of(examples, settings, random.Random(seed)), settings, options.train_at_once)
+    adapter = adapted(local, settings, seed)
+    losses = train(local.model, batches_of(examples, settings, random.Random(seed)), settings, options.train_at_once)
     trained = time.monotonic()
-    ask(local, model, asked, name, options)
-    model.unload()
+    ask(local, asked, name, options)
+    adapter.unload()
     tenth = max(1, len(losses) // 10)
     _note(options.to, name, len(examples), losses[:tenth], losses[-tenth:], trained - began, settings)
 
@@ -269,7 +269,7 @@ def answer(options: argparse.Namespace) -> None:
     asked = sampled(read_pairs(options.to / "test.jsonl"))
     asked = {kind: some[: options.questions] for kind, some in asked.items()}
     lines = read_pairs(options.to / "dev.jsonl")[: options.most]
-    ask(local, local.model, asked, UNTRAINED, options)
+    ask(local, asked, UNTRAINED, options)
     for seed in options.seeds:
         for arm in ARMS:
             train_and_ask(local, lines, asked, arm, seed, options)

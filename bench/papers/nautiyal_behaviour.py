@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from board_runs import table
-from nautiyal_medquad import METHODS, Search
+from nautiyal_medquad import METHODS, Relevance, Search
 from nautiyal_tests import pooled_row
 
 from baselines.parts import Rank
@@ -33,7 +33,7 @@ def n_changed(first: Sequence[int], second: Sequence[int]) -> int:
 class Shares:
     """Means over questions with 95 % intervals; questions of one focus area are not independent."""
 
-    def __init__(self, search: Search, rows: Sequence[int]) -> None:
+    def __init__(self, search: Relevance, rows: Sequence[int]) -> None:
         names = {name: number for number, name in enumerate(dict.fromkeys(search.data.focus[row] for row in rows))}
         self._clusters = [names[search.data.focus[row]] for row in rows]
 

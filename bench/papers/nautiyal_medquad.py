@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import multiprocessing
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from baselines.embed import DEFAULT_MODEL, Encoder
 from baselines.models import cache_folder
@@ -113,6 +114,44 @@ class Relevance:
         return {name: dict(zip(ranked, column, strict=True)) for name, column in found.items()}
 
 
+Found = tuple[list[ScoredPassage], list[ScoredPassage]]
+
+
+class _Look(NamedTuple):
+    """What is needed to look for each of the questions by words and by meaning."""
+
+    index: BM25
+    documents: Any
+    questions: Sequence[str]
+    rows: Sequence[int]
+    vectors: Any
+
+    def found(self, place: int) -> Found:
+        """The best documents of one question, one more than is fused: its own pair may be taken out."""
+        scores = self.index.scores(self.questions[self.rows[place]])
+        return top(scores, CANDIDATES + 1), top(self.documents @ self.vectors[place], CANDIDATES + 1)
+
+    def all(self, workers: int) -> list[Found]:
+        """The same of all questions."""
+        places = range(len(self.rows))
+        if workers == 1:
+            return [self.found(place) for place in places]
+        _looks.append(self)
+        try:
+            with multiprocessing.get_context("fork").Pool(workers) as pool:
+                return pool.map(_found_by_worker, places, chunksize=AT_ONCE)
+        finally:
+            _looks.pop()
+
+
+_looks: list[_Look] = []
+"""What worker processes inherit: documents and their index are too large to be sent to each."""
+
+
+def _found_by_worker(place: int) -> Found:
+    return _looks[-1].found(place)
+
+
 class Search(Relevance):
     """BM25 (variant rank_bm25, k1 1.5, b 0.75), dense, and both fused by RRF with 60, over all pairs.
 
@@ -120,18 +159,15 @@ class Search(Relevance):
     fusion, and out of what is relevant.
     """
 
-    def __init__(self, data: Medquad, rows: Sequence[int]) -> None:
+    def __init__(self, data: Medquad, rows: Sequence[int], workers: int = 1) -> None:
         super().__init__(data)
         index = BM25(data.for_words, k1=1.5, b=0.75, variant="rank_bm25")
         encoder = Encoder(DEFAULT_MODEL, cache=cache_folder())
         documents = vectors_of(encoder, data.for_meaning)
         distinct = sorted(set(rows))
         asked = vectors_of(encoder, [data.questions[row] for row in distinct])
-        n = CANDIDATES + 1  # one more, since the question's own pair may be taken out
-        self._found = {
-            row: (top(index.scores(data.questions[row]), n), top(documents @ vector, n))
-            for row, vector in zip(distinct, asked, strict=True)
-        }
+        look = _Look(index, documents, data.questions, distinct, asked)
+        self._found = dict(zip(distinct, look.all(workers), strict=True))
 
     def ranked(self, row: int, *, own: bool) -> dict[str, list[int]]:
         """The ten best rows by each method."""

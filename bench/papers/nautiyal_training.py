@@ -88,11 +88,11 @@ def half_of(group: str) -> int:
     return hashlib.sha256(group.encode()).digest()[0] % HALVES
 
 
-def prepare(data: Medquad, to: Path, n_questions: int | None) -> None:
+def prepare(data: Medquad, to: Path, n_questions: int | None, workers: int) -> None:
     """Write the rankings of the measured questions, and the hybrid's wrong pairs of all questions."""
     groups, rows = area_groups(data), asked(readings(data))
     others = sorted(groups) if n_questions is None else random.Random(SEED).sample(sorted(groups), n_questions)
-    search = Search(data, [*rows, *others])
+    search = Search(data, [*rows, *others], workers)
     ranked = {row: {str(own): _ranked(search, row, own=own) for own in (True, False)} for row in rows}
     wrong = {}
     for row in others:
@@ -331,13 +331,14 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, help="folder for the trained models (91 MB each); train only")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--document", choices=("answer", "pair"), default="answer", help="what is read of a pair")
-    parser.add_argument("--most", type=int, help="questions of a half to train with, for a first look")
+    parser.add_argument("--most", type=int, help="questions to train with (of a half, in train), for a first look")
+    parser.add_argument("--workers", type=int, default=1, help="processes that search; prepare only")
     parser.add_argument("--max-tokens", type=int, default=Settings().max_tokens)
     options = parser.parse_args()
     options.settings = Settings(max_tokens=options.max_tokens)
     data = read(options.data)
     if options.what == "prepare":
-        prepare(data, options.to, options.most)
+        prepare(data, options.to, options.most, options.workers)
     elif options.weights is None:
         parser.error("train needs --weights")
     else:
