@@ -20,6 +20,8 @@ from harness.exam import Exam
 SHOWN = {"alone": "no pages", "pages": "its pages", "other-pages": "other pages"}
 NAMES = {UNTRAINED: "untrained", "answers": "trained, no negatives", "negatives": "trained, negatives"}
 PAIRS = (("answers", UNTRAINED), ("negatives", UNTRAINED), ("negatives", "answers"))
+FEW = 10
+"""Answers under which a share of them says nothing."""
 LETTERS = {"accuracy": "c", "hallucination": "i", "missing": "auf", "unreadable": "uf"}
 
 
@@ -66,7 +68,7 @@ def _rates(arm: Arm, units: np.ndarray | None) -> list[str]:
 
 def _of_attempted(attempted: np.ndarray, wrong: np.ndarray, units: np.ndarray | None) -> str:
     """Wrong of those attempted, with its interval; chapters are drawn whole."""
-    if not attempted.sum():
+    if attempted.sum() < FEW:
         return "-"
     places = np.arange(len(wrong)) if units is None else units
     sums, sizes = (np.bincount(places, weights=one).astype(np.int64) for one in (wrong, attempted))
