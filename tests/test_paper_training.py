@@ -116,8 +116,6 @@ def test_scores_are_read_back_by_row_and_seed(tmp_path: Path) -> None:
 class Letters:
     """A tokeniser of letters, with a chat template of three marks."""
 
-    eos_token_id, chat_template = 1, "{%"
-
     def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
         return {"input_ids": [2 + ord(letter) % 60 for letter in text]}
 
@@ -134,7 +132,12 @@ class Tiny:
 
         torch.manual_seed(0)
         config = transformers.LlamaConfig(
-            vocab_size=64, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2
+            vocab_size=64,
+            eos_token_id=1,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
         )
         self.tokenizer, self.model = Letters(), transformers.LlamaForCausalLM(config)
 

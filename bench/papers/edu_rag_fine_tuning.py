@@ -85,11 +85,16 @@ class Example(NamedTuple):
     answer: list[int]
 
 
+def end_of(local: LocalModel) -> int:
+    """The token that ends a turn. Some versions of transformers read another one for the tokeniser of a GGUF file."""
+    ends = local.model.generation_config.eos_token_id
+    return int(ends[0] if isinstance(ends, list) else ends)
+
+
 def example(local: LocalModel, line: Line) -> Example:
     """A pair as the model reads it."""
-    tokenizer = local.tokenizer
-    answer = tokenizer(line.answer, add_special_tokens=False)["input_ids"]
-    return Example(local.prompt_ids(line.prompt), [*answer, tokenizer.eos_token_id])
+    answer = local.tokenizer(line.answer, add_special_tokens=False)["input_ids"]
+    return Example(local.prompt_ids(line.prompt), [*answer, end_of(local)])
 
 
 def batches_of(examples: Sequence[Example], settings: Settings, draw: random.Random) -> list[list[Example]]:
@@ -149,7 +154,7 @@ def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Itera
     """The place of each prompt and what the model generates after it, greedily; prompts of a length together."""
     import torch
 
-    pad, most = local.tokenizer.eos_token_id, MAX_ABSTAIN_TOKENS
+    pad, most = end_of(local), MAX_ABSTAIN_TOKENS
     order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
     model = local.model.eval()
     for start in range(0, len(order), at_once):
@@ -158,7 +163,7 @@ def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Itera
         ids = torch.tensor([[pad] * (width - len(prompts[p])) + prompts[p] for p in places], device=device())
         mask = torch.tensor([[0] * (width - len(prompts[p])) + [1] * len(prompts[p]) for p in places], device=device())
         autocast = torch.autocast(device(), dtype=torch.bfloat16, enabled=device() != "cpu")
-        with torch.inference_mode(), autocast:
+        with torch.no_grad(), autocast:
             new = model.generate(
                 input_ids=ids, attention_mask=mask, do_sample=False, max_new_tokens=most, pad_token_id=pad
             )

@@ -19,7 +19,7 @@ from nautiyal_training import Prepared, by_row, read_prepared, readings
 METRICS = ("P@10", "R@10", "MRR", "NDCG@10")
 HYBRID, DENSE, WORDS = "hybrid", "dense", "BM25"
 TEN, ALL = "hybrid, its 10 reranked", f"hybrid, {CANDIDATES} reranked"
-PAIRS = ((TEN, HYBRID), (TEN, WORDS), (TEN, DENSE), (ALL, HYBRID), (ALL, WORDS))
+PAIRS = ((HYBRID, WORDS), (HYBRID, DENSE), (TEN, HYBRID), (TEN, WORDS), (TEN, DENSE), (ALL, HYBRID), (ALL, WORDS))
 DOCUMENTS = {"answer": "the answer", "pair": "question and answer"}
 Scores = dict[int, dict[int, float]]
 
