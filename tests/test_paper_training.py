@@ -176,7 +176,7 @@ def test_a_reply_that_says_that_the_model_does_not_know_is_no_answer(text: str, 
 
 def test_outcomes_are_counted_over_seeds_and_compared_on_the_same_questions() -> None:
     arms = {
-        (arm, condition): report.Arm(["ciau" * 5] if arm == report.UNTRAINED else ["cccc" * 5, "ciaa" * 5])
+        (arm, condition): report.Arm(["ciau" * 5] if arm == report.UNTRAINED else ["cccc" * 5, "ciaa" * 5], [0, 1])
         for condition in tuning.KINDS.values()
         for arm in report.NAMES
     }
@@ -188,4 +188,8 @@ def test_outcomes_are_counted_over_seeds_and_compared_on_the_same_questions() ->
     assert [cell.split(" [")[0] for cell in first.split(" | ")[2:]] == ["+37.5", "-12.5", "-25.0"]
     rates = report.rates_table(arms, None)
     assert "| no pages | untrained | 25.0 [" in rates
-    assert report.seeds_table(arms, [0, 1]).count("| 1 |") == 6
+    assert report.seeds_table(arms).count("| 1 |") == 6
+    assert not report.left_out(arms)
+    del arms["negatives", "pages"]
+    assert report.left_out(arms) == ["**Not measured**: trained, negatives, its pages."]
+    assert report.changes_table(arms, [None] * 20).count("its pages") == 1

@@ -5,7 +5,7 @@
     python bench/page.py papers/edu_rag:fine-tuning --run FOLDER
 
 `prepare` writes what `edu-rag dataset export` does: all pairs of the split dev, and a sample of the test split's.
-`answer` needs `pip install peft`, which is no part of the package. It answers the sample three ways (alone, with the
+`answer` needs `pip install peft` (no extra installs it). It answers the sample three ways (alone, with the
 questions' pages, with pages of other questions) by the untrained model, and for each seed by two trained ones:
 `answers` learns from pairs of the kinds qa and qa-pages, `negatives` from these and the negatives, where the answer is
 "I don't know". Predictions go to FOLDER/submissions, as `edu-rag score` reads them; those that are there are kept. For
@@ -172,7 +172,7 @@ def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Itera
 
 
 def prediction(line: Line, text: str) -> Prediction:
-    """What the model said as an answer, by the rule of the style `abstain`."""
+    """The model's text as an answer, by the rule of the style `abstain`."""
     answer = None if says_unknown(text) else text.strip() or None
     return Prediction(question_id=line.question_id, answer=answer, response=repr(text))
 
@@ -220,11 +220,10 @@ def train_and_ask(
     examples = [example(local, line) for line in lines if line.kind in ARMS[arm]]
     adapter = adapted(local, settings, seed)
     losses = train(local.model, batches_of(examples, settings, random.Random(seed)), settings, options.train_at_once)
-    trained = time.monotonic()
+    tenth = max(1, len(losses) // 10)
+    _note(options.to, name, len(examples), losses[:tenth], losses[-tenth:], time.monotonic() - began, settings)
     ask(local, asked, name, options)
     adapter.unload()
-    tenth = max(1, len(losses) // 10)
-    _note(options.to, name, len(examples), losses[:tenth], losses[-tenth:], trained - began, settings)
 
 
 def _note(

@@ -120,14 +120,14 @@ def by_row(values: Mapping[str, Any]) -> dict[int, Any]:
 
 
 class Prepared(NamedTuple):
-    """What `prepare` wrote: by row and "True" (own pair kept) or "False", rankings; by row, wrong pairs."""
+    """The content of prepared.json.gz: by row and "True" (own pair kept) or "False", rankings; by row, wrong pairs."""
 
     ranked: dict[int, dict[str, dict[str, list[int]]]]
     wrong: dict[int, list[int]]
 
 
 def read_prepared(folder: Path) -> Prepared:
-    """What `prepare` wrote into a folder."""
+    """Read the file that `prepare` wrote into a folder."""
     found = json.loads(gzip.decompress((folder / PREPARED).read_bytes()))
     return Prepared(by_row(found["ranked"]), by_row(found["wrong"]))
 
