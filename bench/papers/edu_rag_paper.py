@@ -2,6 +2,7 @@
 
     python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls --run FOLDER [--sample NAME]
     python bench/papers/edu_rag_paper.py textbooks --run FOLDER --split test --sample NAME
+    python bench/papers/edu_rag_paper.py fine-tuning --run FOLDER     (answers of edu_rag_fine_tuning.py)
 
 FOLDER is what bench/papers/scored_runs.py describes. `coverage` also writes docs/figures/papers/edu-rag-coverage.svg.
 """
@@ -303,12 +304,16 @@ PARTS: Mapping[str, Callable[[Path, str], None]] = {
 def main() -> None:
     """Print one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=(*PARTS, "textbooks"))
+    parser.add_argument("part", choices=(*PARTS, "textbooks", "fine-tuning"))
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--sample", default=SAMPLE)
     parser.add_argument("--split", default=SPLIT)
     given = parser.parse_args()
-    if given.part == "textbooks":
+    if given.part == "fine-tuning":
+        from edu_rag_fine_tuning_report import fine_tuning
+
+        fine_tuning(given.run)
+    elif given.part == "textbooks":
         textbooks(given.run, given.sample, given.split)
     else:
         PARTS[given.part](given.run, given.sample)
