@@ -2,7 +2,7 @@
 
     python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls|models --run FOLDER [--sample NAME]
     python bench/papers/edu_rag_paper.py textbooks|documents --run FOLDER --split test --sample NAME
-    python bench/papers/edu_rag_paper.py thresholds --run FOLDER --cosines FILE [--split test] --sample NAME
+    python bench/papers/edu_rag_paper.py thresholds[-tqa] --run FOLDER --cosines FILE [--split test] --sample NAME
 
 FOLDER is what bench/papers/scored_runs.py describes; bench/papers/paper_runs.py makes such folders, and the cosines.
 `coverage` also writes docs/figures/papers/edu-rag-coverage.svg. `models` is Table 3: the whole split, without pages.
@@ -414,7 +414,7 @@ PARTS: Mapping[str, Callable[[Path, str], None]] = {
 def main() -> None:
     """Print one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=(*PARTS, "textbooks", "thresholds", "documents"))
+    parser.add_argument("part", choices=(*PARTS, "textbooks", "thresholds", "thresholds-tqa", "documents"))
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--sample", default=SAMPLE)
     parser.add_argument("--split", default=SPLIT)
@@ -422,7 +422,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.part in ("textbooks", "documents"):
         (textbooks if given.part == "textbooks" else documents)(given.run, given.sample, given.split)
-    elif given.part == "thresholds":
+    elif given.part.startswith("thresholds"):
         thresholds(given.run, given.sample, given.split, given.cosines)
     else:
         PARTS[given.part](given.run, given.sample)
