@@ -85,6 +85,17 @@ def chunked(chunk: Any) -> Parts:
     return retrieved | _model("gemma", "likelihood")
 
 
+def of_number(name: str) -> Parts:
+    """HyPA-RAG's systems without the graph: a fixed number of passages, or the number of the question's class (PA)."""
+    if name == "pa":
+        return of_submission("hypa-pa", "gemma")
+    return {**of_submission("hypa-fixed-k", "gemma"), "top_k": int(name)}
+
+
+NUMBERS = ("3", "5", "7", "10", "pa")
+"""HyPA-RAG's Table 2."""
+
+
 def whole(model: str, style: str) -> Parts:
     """For WHOLE_DOCUMENTS; what finds the context is not in it."""
     return _model(model, style)
@@ -147,6 +158,7 @@ def plan() -> list[Job]:
             Job(f"hypa-chunk-{name}", "gemma", chunked(chunk), books, 300, pages="own" if name == "semantic" else "")
             for name, chunk in CHUNKERS.items()
         ),
+        *(Job(f"hypa-k-{name}", "gemma", of_number(name), books, 300, pages="own") for name in NUMBERS),
         *_small("smollm2", "smollm2"),
         Job("edu-rag-vanilla-smollm2-letter", "smollm2", alone("smollm2", "letter"), "tqa-val", None),
     ]
