@@ -1,7 +1,7 @@
 """Chunkers (HyPA-RAG, figure 3) and numbers of passages (Table 2, figure 7) compared by answers.
 
-Runs of bench/papers/paper_runs.py. BM25 fills 2,500 characters with the best chunks of each chunker; the paper takes the
-same number of chunks of each, whose lengths differ. With --numbers: hybrid retrieval with a fixed k, and PA.
+Runs of bench/papers/paper_runs.py. BM25 fills 2,500 characters with the best chunks of each chunker; the paper takes
+the same number of chunks of each, whose lengths differ. With --numbers: hybrid retrieval with a fixed k, and PA.
 """
 
 from __future__ import annotations
