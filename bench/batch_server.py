@@ -1,11 +1,12 @@
 """Serve a language model behind an OpenAI-compatible address, many requests at once, by transformers.
 
-Usage: .venv/bin/python bench/batch_server.py MODEL [--port N] [--most N]
+Usage: .venv/bin/python bench/batch_server.py MODEL [--port N] [--most N] [--at-once N]
 
 MODEL is a name, file or hub id as for the systems (`baselines.models.locate`). $EDU_RAG_DEVICE chooses the device, for
 example `cuda`. It answers `POST /v1/chat/completions` greedily, with continuous batching; `seed` has no effect. Use it
 to judge and to generate with `--workers`: a GPU that gets one request at a time is idle. It prints its address, and
-ends when its standard input does. `--most` is the most tokens of one request, prompt and reply.
+ends when its standard input does. `--most` is the most tokens of one request, prompt
+and reply; the memory for `--at-once` such requests is taken at the start.
 """
 
 from __future__ import annotations
@@ -23,16 +24,28 @@ from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import EduRagError
 
 
+BLOCK = 256
+"""Tokens whose keys and values are held together."""
+
+
 class Batches:
     """Requests that one model answers together. A thread gives each reply to the request that waits for it."""
 
-    def __init__(self, name: str, most: int) -> None:
-        from transformers import GenerationConfig
+    def __init__(self, name: str, most: int, at_once: int) -> None:
+        from transformers import ContinuousBatchingConfig, GenerationConfig
 
         self.model, self.most = LocalModel(name), most
         ends = sorted(self.model._end_ids())
         config = GenerationConfig(do_sample=False, eos_token_id=ends, pad_token_id=ends[0], max_new_tokens=most)
-        self._manager: Any = self.model.model.init_continuous_batching(generation_config=config)
+        memory = ContinuousBatchingConfig(
+            block_size=BLOCK,
+            num_blocks=at_once * -(-most // BLOCK),
+            max_batch_tokens=max(2_048, at_once),
+            max_requests_per_batch=at_once,
+        )
+        self._manager: Any = self.model.model.init_continuous_batching(
+            generation_config=config, continuous_batching_config=memory
+        )
         self._manager.start()
         self._waiting: dict[str, Future[Any]] = {}
         self._turn = threading.Lock()
@@ -113,10 +126,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--most", type=int, default=4_096)
+    parser.add_argument("--most", type=int, default=3_072)
+    parser.add_argument("--at-once", type=int, default=32)
     given = parser.parse_args()
     try:
-        batches = Batches(given.model, given.most)
+        batches = Batches(given.model, given.most, given.at_once)
     except EduRagError as error:
         sys.exit(str(error))
     server = Server(("127.0.0.1", given.port), handler(batches))
