@@ -23,7 +23,6 @@ from baselines.gguf_model import LocalModel
 from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import EduRagError
 
-
 BLOCK = 256
 """Tokens whose keys and values are held together."""
 
