@@ -8,8 +8,8 @@
 `answer` needs `pip install peft` (no extra installs it). It answers the sample three ways (alone, with the
 questions' pages, with pages of other questions) by the untrained model, and for each seed by two trained ones:
 `answers` learns from pairs of the kinds qa and qa-pages, `negatives` from these and the negatives, where the answer is
-"I don't know". Predictions go to FOLDER/submissions, as `edu-rag score` reads them; those that are there are kept. For
-the figures FOLDER/dataset is the dataset. EDU_RAG_DEVICE=cuda chooses a GPU.
+"I don't know". Predictions go to FOLDER/submissions, as `edu-rag score` reads them, and adapters to FOLDER/adapters;
+those that are there are kept. For the figures FOLDER/dataset is the dataset. EDU_RAG_DEVICE=cuda chooses a GPU.
 """
 
 from __future__ import annotations
@@ -209,19 +209,33 @@ def adapted(local: LocalModel, settings: Settings, seed: int) -> Any:
     return get_peft_model(local.model, config)
 
 
-def train_and_ask(
-    local: LocalModel, lines: Sequence[Line], asked: Mapping[str, Sequence[Line]], arm: str, seed: int, options: Any
-) -> None:
-    """Train one model and let it answer; the adapter goes afterwards."""
-    name = f"{arm}-{seed}"
-    if all(place_of(options.to, name, condition).is_file() for condition in KINDS.values()):
-        return
+def trained(local: LocalModel, examples: Sequence[Example], name: str, seed: int, options: Any) -> Any:
+    """Train an adapter and keep it in the folder, or take the one that is there; it is on the model afterwards."""
+    from peft import PeftModel
+
+    where = options.to / "adapters" / name
+    if where.is_dir():
+        return PeftModel.from_pretrained(local.model, where)
     began, settings = time.monotonic(), options.settings
-    examples = [example(local, line) for line in lines if line.kind in ARMS[arm]]
     adapter = adapted(local, settings, seed)
     losses = train(local.model, batches_of(examples, settings, random.Random(seed)), settings, options.train_at_once)
     tenth = max(1, len(losses) // 10)
     _note(options.to, name, len(examples), losses[:tenth], losses[-tenth:], time.monotonic() - began, settings)
+    unfinished = where.with_name(f".{name}")
+    adapter.save_pretrained(unfinished)
+    unfinished.rename(where)
+    return adapter
+
+
+def train_and_ask(
+    local: LocalModel, lines: Sequence[Line], asked: Mapping[str, Sequence[Line]], arm: str, seed: int, options: Any
+) -> None:
+    """Train one model and let it answer; a run that was interrupted goes on with the same adapter."""
+    name = f"{arm}-{seed}"
+    if all(place_of(options.to, name, condition).is_file() for condition in KINDS.values()):
+        return
+    examples = [example(local, line) for line in lines if line.kind in ARMS[arm]]
+    adapter = trained(local, examples, name, seed, options)
     ask(local, asked, name, options)
     adapter.unload()
 
