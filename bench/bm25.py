@@ -31,7 +31,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.serve import SystemPage, SystemQuestion
 
 K = 10
-GOAL = 15
+GOAL = 20
 PAPERS_CHARACTERS = round(3.89 * 8_285)
 """EDU-RAG, section 3: pages a question, and characters a page."""
 
@@ -115,8 +115,8 @@ def ours(variant: Any, asked: Sequence[Asked], remembered: TokenIds | None) -> N
     tokens = remembered if remembered is not None else TokenIds()
     for queries, texts in asked:
         index = BM25(texts, variant=variant, tokens=tokens)
-        for query in queries:
-            top(index.scores(query), K)
+        for scores in index.scores_of(queries):
+            top(scores, K)
 
 
 def speed(asked: Sequence[Asked]) -> Iterator[str]:
@@ -179,7 +179,7 @@ def main() -> None:
         mean = sum(len(one.texts) for one in some) / len(some)
         print(f"One corpus a question, {name} (mean {mean:,.0f} sentences, {len(some):,} questions):\n")
         print("\n".join([*speed(some), ""]))
-    print(f"Goal: at least {GOAL} times rank-bm25, one corpus a question. The same scores:\n")
+    print(f"Goal: at least {GOAL} times rank-bm25 in a run, one corpus a question. The same scores:\n")
     print("\n".join(agreement(first)))
 
 

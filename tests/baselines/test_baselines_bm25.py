@@ -52,6 +52,17 @@ def test_the_variant_rank_bm25_is_that_package_bit_for_bit(texts: list[str], que
     assert np.array_equal(BM25(texts, k1, b, "rank_bm25").scores(query), theirs)
 
 
+@settings(max_examples=60, deadline=None)
+@given(texts=CORPORA, queries=st.lists(WORDS, max_size=4))
+@pytest.mark.parametrize("variant", ["lucene", "rank_bm25"])
+def test_queries_that_are_asked_together_get_the_scores_of_each_alone(
+    variant: Variant, texts: list[str], queries: list[str]
+) -> None:
+    together = list(BM25(texts, variant=variant).scores_of(queries))
+    alone = [BM25(texts, variant=variant).scores(query) for query in queries]
+    assert [scores.tobytes() for scores in together] == [scores.tobytes() for scores in alone]
+
+
 def test_on_real_sentences_both_variants_are_their_packages() -> None:
     import bm25s
     from rank_bm25 import BM25Okapi
