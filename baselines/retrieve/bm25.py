@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["BM25", "Variant", "bm25", "check_parameters", "tokenise"]
 
 Variant = Literal["lucene", "rank_bm25"]
+_VARIANTS = get_args(Variant)
 K1, B = 1.5, 0.75
 EPSILON = 0.25
 """rank_bm25's: what share of the mean idf a token gets that is in more than half of the texts."""
@@ -77,8 +78,8 @@ class BM25:
         import numpy as np
 
         check_parameters(k1, b)
-        if variant not in get_args(Variant):
-            raise ConfigError("bm25.variant", f"there is no {variant!r}", f"known are {', '.join(get_args(Variant))}")
+        if variant not in _VARIANTS:
+            raise ConfigError("bm25.variant", f"there is no {variant!r}", f"known are {', '.join(_VARIANTS)}")
         self.variant = variant
         self.n_texts = len(texts)
         self._numbers, rows = tokens.of(texts)

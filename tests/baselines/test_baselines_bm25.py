@@ -141,6 +141,20 @@ def test_a_text_is_tokenised_once_and_what_is_remembered_is_bounded(monkeypatch:
     assert tokenised == ["b a b", "", "a", "cc", "a"]
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    lists=st.lists(st.lists(st.sampled_from(["ab", "cd ab", "ef" * 8, "", "gh " * 16, "é"]), max_size=9), max_size=6)
+)
+def test_texts_have_the_same_numbers_whatever_lists_they_came_in_before(lists: list[list[str]]) -> None:
+    used = TokenIds()
+    for texts in lists:
+        numbers, rows = used.of(texts)
+        words = {number: word for word, number in numbers.items()}
+        alone = [(words.get(int(number)), int(count)) for text in texts for number, count in used.of([text])[1]]
+        assert [(words.get(int(number)), int(count)) for number, count in rows] == alone
+        assert [count for number, count in rows.tolist() if number == 0] == [len(tokenise(text)) for text in texts]
+
+
 @pytest.mark.parametrize("wrong", [{"k1": -0.1}, {"k1": float("nan")}, {"b": 1.1}, {"variant": "tf-idf"}])
 def test_parameters_out_of_range_are_refused_when_the_part_is_made(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
