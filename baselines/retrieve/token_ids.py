@@ -49,8 +49,8 @@ def _end_of_run(texts: Sequence[str], start: int) -> int:
 class TokenIds:
     """Numbers of tokens, and for each text the numbers of its distinct tokens with their counts.
 
-    When the texts together, or the runs of them, pass `most_characters`, all is replaced by empty tables, so that memory
-    is bounded; numbers that were returned before stay valid, because a table in use never changes its numbers.
+    When the texts together, or the runs of them, pass `most_characters`, all tables are replaced by empty ones, so that
+    memory is bounded; numbers that were returned before stay valid, because a table in use never changes its numbers.
     """
 
     def __init__(self, most_characters: int = MOST_CHARACTERS) -> None:

@@ -8,7 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from edu_rag.statistics.paired_tests import ALPHA, Differ, pair_p
+from edu_rag.significance import ALPHA
+from edu_rag.statistics.paired_tests import Differ, pair_p
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, same_length, unit_sums, units_of
 
 
