@@ -1,8 +1,8 @@
 """Fit the model of `builder/extract/text_judge.py` on half 0 of the test pages, and show what `cascade-v3` gains by it.
 
 Run: `PYTHONPATH=. python bench/extraction_judge.py ../shared/data [--write]`. It prints, over five folds by host inside
-half 0, what is expected of the judge on pages that it was not fitted on. `--write` fits it on all of half 0 and
-replaces `builder/extract/text_judge.json`. Half 1 is never read.
+half 0, the F1 on pages that the model was not fitted on. `--write` fits it on all of half 0 instead, and replaces
+`builder/extract/text_judge.json`. Half 1 is never read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 import statistics
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,18 +116,21 @@ def kept(trees: Any, names: list[str]) -> dict[str, Any]:
     """The trees as `text_judge.json` has them."""
     nodes = [tree[0].nodes for tree in trees._predictors]
     roots = np.cumsum([0, *map(len, nodes)])[:-1]
-    flat: dict[str, list[Any]] = {name: [] for name in ("column", "limit", "below", "above", "value")}
+    flat: dict[str, list[Any]] = {name: [] for name in ("column", "limit", "sides", "value")}
     for root, tree in zip(roots.tolist(), nodes, strict=True):
         for at, node in enumerate(tree):
             leaf = bool(node["is_leaf"])
             flat["column"].append(0 if leaf else int(node["feature_idx"]))
             flat["limit"].append(0.0 if leaf else float(f"{node['num_threshold']:.6g}"))
-            flat["below"].append(root + (at if leaf else int(node["left"])))
-            flat["above"].append(root + (at if leaf else int(node["right"])))
+            flat["sides"] += [root + (at if leaf else int(node[side])) for side in ("left", "right")]
             flat["value"].append(round(SCALE * float(node["value"])) if leaf else 0)
     depth = max(int(tree["depth"].max()) for tree in nodes)
     start = round(SCALE * float(trees._baseline_prediction.ravel()[0]))
     return {"names": names, "roots": roots.tolist(), "depth": depth, "start": start, **flat}
+
+
+def _chances(trees: Any, rows: Any) -> Any:
+    return np.round(trees.predict_proba(rows)[:, 1], 3)
 
 
 def out_of_fold(pages: list[Labelled]) -> Iterator[tuple[Page, float, float]]:
@@ -143,7 +147,7 @@ def out_of_fold(pages: list[Labelled]) -> Iterator[tuple[Page, float, float]]:
         for page, *_ in [page for page in pages if page.fold == fold]:
             html = decode(page.body, None)
             seen = judged_page(html)
-            found = judged(seen, lambda rows, trees=trees: np.round(trees.predict_proba(rows)[:, 1], 3)) if seen else None
+            found = judged(seen, partial(_chances, trees)) if seen is not None else None
             text = (found or cascade_v1(html, parse_html(html), page_shape(html))).text
             yield page, word_f1(page.gold, text), word_f1(page.gold, PEERS["trafilatura"](html))
 
@@ -158,7 +162,7 @@ def table(scores: list[tuple[Page, float, float]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print what is expected of the judge; with `--write`, replace the model."""
+    """Print the F1 over folds, or with `--write` replace the model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="the folder shared/data")
     parser.add_argument("--write", action="store_true", help="fit on all of half 0, and replace the model")
@@ -170,6 +174,7 @@ def main() -> None:
     if given.write:
         text = json.dumps(kept(fitted(pages), pages[0].names), separators=(",", ":"))
         MODEL.write_text(f"{text}\n", encoding="utf-8")
+        return
     print("\n".join(table(list(out_of_fold(pages)))))
 
 

@@ -183,7 +183,7 @@ class _Rated(NamedTuple):
 
 
 def cascade_v3(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
-    """The text that a judge of the page's blocks expects most of; `cascade_v1` where no text is long enough to judge."""
+    """The text that a judge of the page's blocks expects most of; `cascade_v1` where no text is long."""
     tools, page = tools_for(shape, skip), _Page(html, tree, shape)
     found = judged(page) if tree is not None and {FAST, FULL, MAIN} <= set(tools) else None
     if found is not None:

@@ -13,26 +13,27 @@ _BLOCK_TEXT = (
     " tfoot thead tr ul button"
 )
 _BLOCKS = frozenset(_BLOCK_TEXT.split())
-_SKIPPED = frozenset(
+_SKIPPED_TEXT = (
     "script style noscript template head svg iframe object select option textarea canvas audio video map datalist title"
-    " html".split()
+    " html"
 )
+_SKIPPED = frozenset(_SKIPPED_TEXT.split())
 _CELLS = frozenset({"td", "th"})
 MAX_NAME = 200
 _KIND_WORDS = {
     "nav": "menu breadcrumb toolbar pagination topbar skip sitemap navig navbar",
     "footer": "footer colophon copyright legal disclaimer",
     "header": "header masthead banner hero branding logo",
-    "side": "sidebar side-bar aside widget right-col rightcol left-col secondary",
+    "side": "sidebar aside widget rightcol secondary",
     "comment": "comment discuss disqus reply replies respond",
     "related": (
-        "related recommend recirc more- suggest popular trending also latest recent readnext read-next teaser promo"
+        "related recommend recirc suggest popular trending also latest recent readnext teaser promo"
         " upsell carousel slider swiper"
     ),
     "share": "share sharing social facebook twitter follow",
-    "ad": "advert sponsor outbrain taboola dfp gpt-",
-    "sub": "newsletter subscri signup sign-up login register account paywall form",
-    "popup": "cookie consent gdpr modal popup pop-up overlay dialog notice alert hidden sr-only screen-reader visually",
+    "ad": "advert sponsor outbrain taboola dfp",
+    "sub": "newsletter subscri signup login register account paywall form",
+    "popup": "cookie consent gdpr modal popup overlay dialog notice alert hidden screenreader visually",
     "meta": "meta byline author dateline timestamp categor posted credit profile avatar user",
     "caption": "caption figure gallery image photo thumb media",
     "ref": "reference footnote citation bibliograph cite",
@@ -49,8 +50,10 @@ _WHOLE_WORDS = {
     "nav": "nav tab tabs pager toc",
     "footer": "foot",
     "side": "rail",
-    "ad": "ad ads",
-    "sub": "cta",
+    "related": "more",
+    "ad": "ad ads gpt",
+    "sub": "cta sign",
+    "popup": "pop sr",
     "meta": "date tag tags bio",
     "article": "post text",
     "desc": "lead",
@@ -58,9 +61,8 @@ _WHOLE_WORDS = {
 }
 """The same: short words, which would be part of others."""
 _NO_LETTERS = re.compile(r"[^a-z]+")
-_MARKING_TAGS = (
-    "nav footer header aside form article main table ul ol dl figure section blockquote details".split()
-)
+_MARKING_TEXT = "nav footer header aside form article main table ul ol dl figure section blockquote details"
+_MARKING_TAGS = _MARKING_TEXT.split()
 MARKS = (*_KIND_WORDS, *(f"<{tag}>" for tag in _MARKING_TAGS))
 """The names of a block's marks, by bit."""
 _BIT = {name: 1 << at for at, name in enumerate(MARKS)}
@@ -70,7 +72,7 @@ _WORD_BITS = {word: _BIT[kind] for kind, words in _WHOLE_WORDS.items() for word 
 
 
 class Block(NamedTuple):
-    """One run of text: its tag, the marks of all elements that hold it, the nearest one, and its characters in links."""
+    """One run of text: its tag, the marks of all elements that hold it, the nearest, its characters in links."""
 
     text: str
     tag: str
@@ -100,14 +102,19 @@ class _Place(NamedTuple):
     in_link: bool = False
 
 
-@lru_cache(maxsize=10_000)
-def _kinds(name: str) -> int:
-    marks, name = 0, name.lower()
+@lru_cache(maxsize=20_000)
+def _kinds_of_word(word: str) -> int:
+    marks = _WORD_BITS.get(word, 0)
     for part, bit in _PART_BITS:
-        if part in name:
+        if part in word:
             marks |= bit
-    for word in _NO_LETTERS.split(name):
-        marks |= _WORD_BITS.get(word, 0)
+    return marks
+
+
+def _kinds(name: str) -> int:
+    marks = 0
+    for word in _NO_LETTERS.split(name.lower()):
+        marks |= _kinds_of_word(word)
     return marks
 
 
@@ -117,6 +124,7 @@ class _Walk:
         self._run: list[str] = []
         self._n_linked = 0
         self._looks: dict[tuple[int, str, str | None], int] = {}
+        self._marks: dict[str, int] = {}
 
     def end_run(self, place: _Place) -> None:
         """The text since the last block's end becomes a block, if it is more than white space."""
@@ -137,7 +145,10 @@ class _Walk:
 
     def _marks_of(self, element: Any, look: str | None) -> int:
         name = f"{look or ''} {element.get('id') or ''} {element.get('role') or ''}"
-        return 0 if name == "  " else _kinds(name[:MAX_NAME])
+        found = self._marks.get(name)
+        if found is None:
+            found = self._marks[name] = _kinds(name[:MAX_NAME])
+        return found
 
     def _inside(self, element: Any, place: _Place) -> _Place:
         """The place inside a block element."""

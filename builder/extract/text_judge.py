@@ -22,19 +22,18 @@ _MODEL = Path(__file__).with_name("text_judge.json")
 SCALE = 10_000
 """What a leaf's value is multiplied by before it is rounded."""
 SHORT = 250
-_TAGS = {
-    tag: number
-    for number, tag in enumerate("p li h1 h2 h3 h4 h5 h6 div tr dt dd pre blockquote figcaption section label".split())
-}
+_TAGS_TEXT = "p li h1 h2 h3 h4 h5 h6 div tr dt dd pre blockquote figcaption section label"
+_TAGS = {tag: number for number, tag in enumerate(_TAGS_TEXT.split())}
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _END = re.compile(r"[.!?…][\"')\]’”]?(?:\s|$)")
-_FRAME = frozenset(
+_FRAME_TEXT = (
     "share tweet pin email e-mail print facebook twitter linkedin whatsapp instagram pinterest reddit comment comments"
     " reply replies login log sign register subscribe newsletter follow copyright © rights reserved privacy cookie"
     " cookies terms read more next full see also view show load learn related recommended like most popular viewed"
-    " trending latest recent advertisement sponsored promoted skip back previous home menu search contact cart buy stock"
-    " categories filed posted author by ago updated published tags: tags".split()
+    " trending latest recent advertisement sponsored promoted skip back previous home menu search contact cart buy"
+    " stock categories filed posted author by ago updated published tags: tags"
 )
+_FRAME = frozenset(_FRAME_TEXT.split())
 """Words of a page's frame, for short blocks."""
 _SECTION = re.compile(
     r"related|recommend|you (?:may|might)|also like|more (?:from|in|on|stories|news|articles)|most |popular|trending"
@@ -105,7 +104,7 @@ def _own(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
     yield "ends", counts.ends
     yield "commas", _array(text.count(",") for text in texts)
     yield "cells", _array(text.count(" | ") for text in texts)
-    yield "is ended", _array(text[-1] in ".!?…:\"”)" for text in texts)
+    yield "is ended", _array(text[-1] in '.!?…:"”)' for text in texts)
     yield "is upper", _array(text[0].isupper() for text in texts)
     yield from (("frame words", counts.frame), ("tag", counts.tags))
     yield "depth", _array(block.depth for block in page.blocks)
@@ -251,11 +250,11 @@ class _Trees:
     roots: Any
     column: Any
     limit: Any
-    below: Any
-    above: Any
+    sides: Any
     value: Any
     depth: int
     start: int
+    names: tuple[str, ...]
 
     def chances(self, rows: Any) -> Any:
         """For each block, the chance that it is main text, in thousandths of one."""
@@ -263,11 +262,12 @@ class _Trees:
         return np.round(1 / (1 + np.exp(-points / SCALE)), 3)
 
     def _points(self, rows: Any) -> Any:
+        flat, starts = rows.ravel(), (np.arange(len(rows)) * rows.shape[1])[:, None]
         at = np.repeat(self.roots[None, :], len(rows), axis=0)
-        row = np.arange(len(rows))[:, None]
         for _ in range(self.depth):
-            at = np.where(rows[row, self.column[at]] <= self.limit[at], self.below[at], self.above[at])
-        return self.value[at].sum(axis=1) + self.start
+            is_above = flat.take(self.column.take(at) + starts) > self.limit.take(at)
+            at = self.sides.take(2 * at + is_above)
+        return self.value.take(at).sum(axis=1) + self.start
 
 
 _ROWS = 2_000
@@ -278,8 +278,9 @@ _ROWS = 2_000
 def _trees() -> _Trees:
     """The model as it is kept."""
     kept = json.loads(_MODEL.read_text(encoding="utf-8"))
-    whole = {name: np.array(kept[name], dtype=np.int64) for name in ("roots", "column", "below", "above", "value")}
-    return _Trees(limit=np.array(kept["limit"]), depth=kept["depth"], start=kept["start"], **whole)
+    whole = {name: np.array(kept[name], dtype=np.int64) for name in ("roots", "column", "sides", "value")}
+    names = tuple(kept["names"])
+    return _Trees(limit=np.array(kept["limit"]), depth=kept["depth"], start=kept["start"], names=names, **whole)
 
 
 def _squeezed(text: str) -> str:
@@ -296,25 +297,45 @@ class TextJudge:
         keys = [_squeezed(block.text) for block in page.blocks]
         self._ends = [(key[:ENDS], key[-ENDS:]) for key in keys]
         self._n_chars = _array(map(len, keys))
+        self._dropped: set[int] = set()
 
     def expected_f1(self, text: str) -> float:
         """The F1 that a text of this page is expected to have, over characters of blocks."""
         squeezed = _squeezed(text)
-        has = _array(((start in squeezed) + (end in squeezed)) / 2 for start, end in self._ends)
+        has = _array(self._shares(squeezed))
         hit = float((self._chances * has * self._n_chars).sum())
         return 2 * hit / max(1.0, float(((has + self._chances) * self._n_chars).sum()))
 
+    def _shares(self, squeezed: str) -> Iterator[float]:
+        """How much of each block the text has: nothing, one of its ends or both."""
+        for block, (start, end) in zip(self._page.blocks, self._ends, strict=True):
+            if block.holder in self._dropped:
+                yield 0.0
+            elif len(start) < ENDS:
+                yield float(start in squeezed)
+            else:
+                yield ((start in squeezed) + (end in squeezed)) / 2
+
     def drop_frame(self) -> None:
         """Remove from the tree the elements that surely hold no main text, if another one does hold some."""
+        page, best = self._page, self._best_chances()
+        for at in range(1, len(best)) if best[0] >= MAIN_TEXT else ():
+            limit = MAIN_TEXT if page.elements[at].tag == "address" else FRAME
+            if page.parents[at] in self._dropped:
+                self._dropped.add(at)
+            elif best[at] < limit:
+                self._dropped.add(at)
+                page.elements[at].drop_tree()
+
+    def _best_chances(self) -> list[float]:
+        """The best chance of the blocks in each element."""
         page = self._page
         best = [0.0] * len(page.parents)
         for block, chance in zip(page.blocks, self._chances.tolist(), strict=True):
             best[block.holder] = max(best[block.holder], chance)
         for at in range(len(best) - 1, 0, -1):
             best[page.parents[at]] = max(best[page.parents[at]], best[at])
-        for at in range(1, len(best)) if best[0] >= MAIN_TEXT else ():
-            if best[at] < FRAME <= best[page.parents[at]]:
-                page.elements[at].drop_tree()
+        return best
 
 
 ENDS = 40
@@ -322,6 +343,7 @@ ENDS = 40
 FRAME = 0.05
 """Chance under which a block is part of the page's frame."""
 MAIN_TEXT = 0.5
+"""Chance from which a block is main text. In HTML's standard an <address> is no text but names whom to write to."""
 
 
 def judge_of(tree: Any, chances_of: Callable[[Any], Any] | None = None) -> TextJudge | None:
