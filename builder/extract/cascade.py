@@ -26,7 +26,7 @@ from builder.extract.extraction_tools import (
 from builder.extract.page_text import clean_text, parse_html
 
 if TYPE_CHECKING:
-    from builder.extract.text_judge import TextJudge
+    from builder.extract.text_estimate import PageEstimate
 
 MIN_BYTES = 512
 """The paper drops pages under 0.5 KB (EDU-RAG section 3.2)."""
@@ -183,31 +183,31 @@ class _Rated(NamedTuple):
 
 
 def cascade_v3(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
-    """The text that a judge of the page's blocks expects most of; `cascade_v1` where no text is long."""
+    """The text that the estimate of the page's blocks expects most of; `cascade_v1` where no text is long."""
     tools, page = tools_for(shape, skip), _Page(html, tree, shape)
-    found = judged(page) if tree is not None and {FAST, FULL, MAIN} <= set(tools) else None
-    if found is not None:
-        return found
-    # The judge may have removed parts of the tree.
-    return _first_good(_Page(html, None if tree is None else parse_html(html), shape), tools)
+    if tree is None or not {FAST, FULL, MAIN} <= set(tools):
+        return _first_good(page, tools)
+    found = estimated(page)
+    # The estimate may have removed parts of the tree: a page without a long text is parsed again.
+    return found if found is not None else _first_good(_Page(html, parse_html(html), shape), tools)
 
 
-def judged(page: _Page, chances_of: Callable[[Any], Any] | None = None) -> ToolOutput | None:
+def estimated(page: _Page, chances_of: Callable[[Any], Any] | None = None) -> ToolOutput | None:
     """Resiliparse's text if it is surely good, else the best of two or three; None if none is long."""
-    from builder.extract.text_judge import judge_of
+    from builder.extract.text_estimate import estimate_of
 
-    judge = judge_of(page.prepared, chances_of)
-    if judge is None:
+    estimate = estimate_of(page.prepared, chances_of)
+    if estimate is None:
         return None
-    judge.drop_frame()
-    best = _best_rated(page, judge)
+    estimate.drop_frame()
+    best = _best_rated(page, estimate)
     return page.answer(best.text, best.tool) if best is not None else None
 
 
-def _best_rated(page: _Page, judge: TextJudge) -> _Rated | None:
+def _best_rated(page: _Page, estimate: PageEstimate) -> _Rated | None:
     def rated(tool: str, lead: float) -> _Rated:
         text = clean_text(page.raw_of(tool))
-        return _Rated(judge.expected_f1(text) + lead if text else 0.0, tool, text)
+        return _Rated(estimate.expected_f1(text) + lead if text else 0.0, tool, text)
 
     main = rated(MAIN, 0.0)
     if main.is_long and main.expected >= SURE:
@@ -218,8 +218,8 @@ def _best_rated(page: _Page, judge: TextJudge) -> _Rated | None:
     return max((one for one in found if one.is_long), key=lambda one: one.expected, default=None)
 
 
-def judged_page(html: str) -> _Page | None:
-    """A page as `cascade_v3` judges it; None for one whose shape it does not judge."""
+def estimated_page(html: str) -> _Page | None:
+    """A page as `cascade_v3` estimates it; None for one whose shape does not allow that."""
     shape = page_shape(html)
     tree = parse_html(html) if shape.may_judge and shape.may_nest else None
     return None if tree is None else _Page(html, tree, shape)

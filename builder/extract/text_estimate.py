@@ -1,7 +1,7 @@
 """How good a tool's text of a page is: a model says of each block whether it is main text, and texts are held to that.
 
-The model is gradient-boosted trees, fitted on one half of the test pages by host (`bench/extraction_fit.py`) and kept
-in `text_judge.json`. Leaf values are whole numbers, so that no machine rounds a sum in another way.
+The model is gradient-boosted trees, fitted on one half of the test pages by host (`bench/extraction_model.py`) and kept
+in `text_estimate.json`. Leaf values are whole numbers, so that no machine rounds a sum in another way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from builder.extract.page_blocks import MARKS, PageBlocks, blocks_of
 
-_MODEL = Path(__file__).with_name("text_judge.json")
+_MODEL = Path(__file__).with_name("text_estimate.json")
 SCALE = 10_000
 """What a leaf's value is multiplied by before it is rounded."""
 SHORT = 250
@@ -288,38 +288,39 @@ def _squeezed(text: str) -> str:
     return "".join(text.split()).replace("|", "").replace("-", "")
 
 
-class TextJudge:
+class PageEstimate:
     """What is expected of one page's blocks, to hold texts to."""
 
     def __init__(self, page: PageBlocks, chances: Any) -> None:
         self._page = page
-        self._chances = chances
+        self._thousandths = np.round(1_000 * chances).astype(np.int64)
         keys = [_squeezed(block.text) for block in page.blocks]
         self._ends = [(key[:ENDS], key[-ENDS:]) for key in keys]
-        self._n_chars = _array(map(len, keys))
+        self._n_chars = np.fromiter(map(len, keys), dtype=np.int64)
         self._dropped: set[int] = set()
 
     def expected_f1(self, text: str) -> float:
         """The F1 that a text of this page is expected to have, over characters of blocks."""
         squeezed = _squeezed(text)
-        has = _array(self._shares(squeezed))
-        hit = float((self._chances * has * self._n_chars).sum())
-        return 2 * hit / max(1.0, float(((has + self._chances) * self._n_chars).sum()))
+        step = 1 + len(self._ends) * len(squeezed) // MAX_SEARCHED
+        n_ends = np.fromiter(self._ends_in(squeezed, step), dtype=np.int64)
+        chances, n_chars = self._thousandths[::step], self._n_chars[::step]
+        # In whole numbers, so that every machine has the same sums.
+        return int((chances * n_ends * n_chars).sum()) / max(1, int(((500 * n_ends + chances) * n_chars).sum()))
 
-    def _shares(self, squeezed: str) -> Iterator[float]:
-        """How much of each block the text has: nothing, one of its ends or both."""
-        for block, (start, end) in zip(self._page.blocks, self._ends, strict=True):
+    def _ends_in(self, squeezed: str, step: int) -> Iterator[int]:
+        """How many of its two ends the text has of each block, or of every so many."""
+        for block, (start, end) in zip(self._page.blocks[::step], self._ends[::step], strict=True):
             if block.holder in self._dropped:
-                yield 0.0
-            elif len(start) < ENDS:
-                yield float(start in squeezed)
+                yield 0
             else:
-                yield ((start in squeezed) + (end in squeezed)) / 2
+                yield (start in squeezed) + (end in squeezed if len(start) == ENDS else start in squeezed)
 
     def drop_frame(self) -> None:
         """Remove from the tree the elements that surely hold no main text, if another one does hold some."""
         page, best = self._page, self._best_chances()
         for at in range(1, len(best)) if best[0] >= MAIN_TEXT else ():
+            # In HTML's standard an <address> is no text: it names whom to write to.
             limit = MAIN_TEXT if page.elements[at].tag == "address" else FRAME
             if page.parents[at] in self._dropped:
                 self._dropped.add(at)
@@ -327,11 +328,11 @@ class TextJudge:
                 self._dropped.add(at)
                 page.elements[at].drop_tree()
 
-    def _best_chances(self) -> list[float]:
+    def _best_chances(self) -> list[int]:
         """The best chance of the blocks in each element."""
         page = self._page
-        best = [0.0] * len(page.parents)
-        for block, chance in zip(page.blocks, self._chances.tolist(), strict=True):
+        best = [0] * len(page.parents)
+        for block, chance in zip(page.blocks, self._thousandths.tolist(), strict=True):
             best[block.holder] = max(best[block.holder], chance)
         for at in range(len(best) - 1, 0, -1):
             best[page.parents[at]] = max(best[page.parents[at]], best[at])
@@ -340,16 +341,18 @@ class TextJudge:
 
 ENDS = 40
 """Characters at both ends of a block by which it is found in a text."""
-FRAME = 0.05
-"""Chance under which a block is part of the page's frame."""
-MAIN_TEXT = 0.5
-"""Chance from which a block is main text. In HTML's standard an <address> is no text but names whom to write to."""
+MAX_SEARCHED = 200_000_000
+"""Blocks times characters of a text: on a page with more, only every so many blocks are looked for."""
+FRAME = 50
+"""Chance, in thousandths, under which a block is part of the page's frame."""
+MAIN_TEXT = 500
+"""Chance, in thousandths, from which a block is main text."""
 
 
-def judge_of(tree: Any, chances_of: Callable[[Any], Any] | None = None) -> TextJudge | None:
-    """The judge of a prepared page; None for a page without text. Another model gives other chances of its rows."""
+def estimate_of(tree: Any, chances_of: Callable[[Any], Any] | None = None) -> PageEstimate | None:
+    """The estimate of a prepared page; None for a page without text. Another model gives other chances of its rows."""
     page = blocks_of(tree)
     if not page.blocks:
         return None
     rows, _ = features_of(page)
-    return TextJudge(page, (chances_of or _trees().chances)(rows))
+    return PageEstimate(page, (chances_of or _trees().chances)(rows))

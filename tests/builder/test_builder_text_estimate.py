@@ -1,4 +1,4 @@
-"""The judge of tools' texts: its blocks are the page's text, its chances are exact, and it drops only the frame."""
+"""The estimate of tools' texts: its blocks are the page's text, its chances are exact, and it drops only the frame."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from builder.extract.extract import Extracted, ExtractionFailure, extract_page
 from builder.extract.extraction_tools import MAX_BYTES, MAX_SHRUNK_BYTES, without_long_scripts
 from builder.extract.page_blocks import MARKS, Block, blocks_of
 from builder.extract.page_text import parse_html
-from builder.extract.text_judge import TextJudge, _trees, features_of, judge_of
+from builder.extract.text_estimate import PageEstimate, _trees, estimate_of, features_of
 
 PROSE = "".join(
-    f"<p>Fact {n}: green plants make sugar from light, water and carbon dioxide, and give off oxygen, as fact {n} says.</p>"
+    f"<p>Fact {n}: green plants make sugar from light, water and carbon dioxide, and give off oxygen, as {n} says.</p>"
     for n in range(20)
 )
 NAV = "".join(f'<li><a href="/{n}">Section {n}</a></li>' for n in range(20))
@@ -62,33 +62,41 @@ def test_many_rows_have_the_same_chances_as_each_alone() -> None:
     assert (_trees().chances(many) == np.tile(_trees().chances(rows), 120)).all()
 
 
-def judged(chances: Callable[[int], list[float]]) -> tuple[TextJudge, object]:
+def estimated(chances: Callable[[int], list[float]]) -> tuple[PageEstimate, object]:
     tree = parse_html(PAGE)
-    judge = judge_of(tree, lambda rows: np.array(chances(len(rows))))
-    assert judge is not None
-    return judge, tree
+    estimate = estimate_of(tree, lambda rows: np.array(chances(len(rows))))
+    assert estimate is not None
+    return estimate, tree
 
 
 def test_a_text_with_all_main_text_and_nothing_else_is_expected_to_be_right() -> None:
-    judge, tree = judged(lambda n: [0.0] * 20 + [1.0] * (n - 21) + [0.0])
+    estimate, tree = estimated(lambda n: [0.0] * 20 + [1.0] * (n - 21) + [0.0])
     text = "\n".join(block.text for block in blocks_of(tree).blocks[20:-1])
-    assert judge.expected_f1(text) == 1.0
-    assert judge.expected_f1("") == 0.0
-    assert 0.5 < judge.expected_f1(text[: len(text) // 2]) < 0.8
+    assert estimate.expected_f1(text) == 1.0
+    assert estimate.expected_f1("") == 0.0
+    assert 0.5 < estimate.expected_f1(text[: len(text) // 2]) < 0.8
+
+
+def test_on_a_page_of_very_many_blocks_and_characters_only_some_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    estimate, tree = estimated(lambda n: [1.0] * n)
+    text = "\n".join(block.text for block in blocks_of(tree).blocks)
+    monkeypatch.setattr("builder.extract.text_estimate.MAX_SEARCHED", 10_000)
+    assert estimate.expected_f1(text) == 1.0
+    assert estimate.expected_f1("") == 0.0
 
 
 def test_only_what_surely_is_no_main_text_is_dropped_and_nothing_if_there_is_no_main_text() -> None:
-    judge, tree = judged(lambda n: [0.01] * 20 + [0.9] * (n - 21) + [0.3])
-    judge.drop_frame()
+    estimate, tree = estimated(lambda n: [0.01] * 20 + [0.9] * (n - 21) + [0.3])
+    estimate.drop_frame()
     left = [block.text for block in blocks_of(tree).blocks]
     assert (left[0], left[-1][:1], len(left)) == ("Plants", "©", 22)
-    judge, tree = judged(lambda n: [0.01] * n)
-    judge.drop_frame()
+    estimate, tree = estimated(lambda n: [0.01] * n)
+    estimate.drop_frame()
     assert len(blocks_of(tree).blocks) == 42
 
 
-def test_a_page_without_text_has_no_judge() -> None:
-    assert judge_of(parse_html("<html><body><script>x</script></body></html>")) is None
+def test_a_page_without_text_has_no_estimate() -> None:
+    assert estimate_of(parse_html("<html><body><script>x</script></body></html>")) is None
 
 
 def test_the_cascade_leaves_menus_and_footers_out_and_keeps_the_text() -> None:

@@ -1,8 +1,8 @@
-"""Fit the model of `builder/extract/text_judge.py` on half 0 of the test pages, and show what `cascade-v3` gains by it.
+"""Fit the model of `builder/extract/text_estimate.py` on half 0 of the test pages, and show what it gains.
 
-Run: `PYTHONPATH=. python bench/extraction_judge.py ../shared/data [--write]`. It prints, over five folds by host inside
+Run: `PYTHONPATH=. python bench/extraction_model.py ../shared/data [--write]`. It prints, over five folds by host inside
 half 0, the F1 on pages that the model was not fitted on. `--write` fits it on all of half 0 instead, and replaces
-`builder/extract/text_judge.json`. Half 1 is never read.
+`builder/extract/text_estimate.json`. Half 1 is never read.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from extraction import CORPORA, PEERS, Page, word_f1
 
-from builder.extract.text_judge import SCALE
+from builder.extract.text_estimate import SCALE
 
-MODEL = Path(__file__).resolve().parents[1] / "builder" / "extract" / "text_judge.json"
+MODEL = Path(__file__).resolve().parents[1] / "builder" / "extract" / "text_estimate.json"
 FOLDS = 5
 SHINGLE = 4
 WEIGHTS = {"aeb": 1.0, "wcxb": 1.3, "sites": 0.6}
@@ -77,13 +77,13 @@ def _label(words: tuple[str, ...], shingles: set[tuple[str, ...]], lines: set[tu
 
 
 def labelled(page: Page) -> Labelled | None:
-    """A page with its labels; None if the judge does not see it."""
-    from builder.extract.cascade import judged_page
+    """A page with its labels; None if it gets no estimate."""
+    from builder.extract.cascade import estimated_page
     from builder.extract.decode import decode
     from builder.extract.page_blocks import blocks_of
-    from builder.extract.text_judge import features_of
+    from builder.extract.text_estimate import features_of
 
-    seen = judged_page(decode(page.body, None))
+    seen = estimated_page(decode(page.body, None))
     found = blocks_of(seen.prepared) if seen is not None else None
     if found is None or not found.blocks:
         return None
@@ -113,7 +113,7 @@ def fitted(pages: list[Labelled]) -> Any:
 
 
 def kept(trees: Any, names: list[str]) -> dict[str, Any]:
-    """The trees as `text_judge.json` has them."""
+    """The trees as `text_estimate.json` has them."""
     nodes = [tree[0].nodes for tree in trees._predictors]
     roots = np.cumsum([0, *map(len, nodes)])[:-1]
     flat: dict[str, list[Any]] = {name: [] for name in ("column", "limit", "sides", "value")}
@@ -137,7 +137,7 @@ def out_of_fold(pages: list[Labelled]) -> Iterator[tuple[Page, float, float]]:
     """For each page the F1 of the cascade, with a model that was fitted on the hosts of the other folds, and of
     trafilatura.
     """
-    from builder.extract.cascade import cascade_v1, judged, judged_page
+    from builder.extract.cascade import cascade_v1, estimated, estimated_page
     from builder.extract.decode import decode
     from builder.extract.extraction_tools import page_shape
     from builder.extract.page_text import parse_html
@@ -146,8 +146,8 @@ def out_of_fold(pages: list[Labelled]) -> Iterator[tuple[Page, float, float]]:
         trees = fitted([page for page in pages if page.fold != fold])
         for page, *_ in [page for page in pages if page.fold == fold]:
             html = decode(page.body, None)
-            seen = judged_page(html)
-            found = judged(seen, partial(_chances, trees)) if seen is not None else None
+            seen = estimated_page(html)
+            found = estimated(seen, partial(_chances, trees)) if seen is not None else None
             text = (found or cascade_v1(html, parse_html(html), page_shape(html))).text
             yield page, word_f1(page.gold, text), word_f1(page.gold, PEERS["trafilatura"](html))
 
