@@ -51,7 +51,8 @@ class Batches:
         turns = {turn["role"]: turn["content"] for turn in asked["messages"]}
         if asked.get("temperature", 0) != 0 or set(turns) - {"system", "user"} or "user" not in turns:
             raise ValueError("give temperature 0, and one user turn after at most one system turn")
-        ids = self.model.prompt_ids(FilledPrompt(turns.get("system", ""), turns["user"], "request"))
+        prompt = FilledPrompt(system=turns.get("system", ""), user=turns["user"], made_from="request")
+        ids = self.model.prompt_ids(prompt)
         n_new = int(asked["max_tokens"])
         if len(ids) + n_new > self.most:
             raise ValueError(f"{len(ids)} + {n_new} tokens are over {self.most}")
@@ -82,7 +83,7 @@ def handler(batches: Batches) -> type[BaseHTTPRequestHandler]:
                 return
             try:
                 self._send(200, batches.chat(json.loads(data)))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError) as error:
                 self._send(400, {"error": f"{type(error).__name__}: {error}"})
             except RuntimeError as error:
                 self._send(500, {"error": str(error)})
