@@ -156,7 +156,9 @@ def textbooks(folder: Path, sample: str, split: str) -> None:
         right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
         rows.append((pair.name, difference(right[1], right[0]), difference(rag.outcomes, vanilla.outcomes)))
     print(table(("with retrieval minus alone", "accuracy, points", "score, points"), rows))
-    _matched([one for one in pairs_of(folder, sample, (CONFIDENT, *PAIRS), split) if stated(one[1]) and stated(one[2])])
+    sure = [one for one in pairs_of(folder, sample, (CONFIDENT, *PAIRS), split) if stated(one[1]) and stated(one[2])]
+    if sure:
+        _matched(sure)
     controls(folder, sample, split)
 
 
