@@ -196,9 +196,9 @@ def _print_rehearsal(
 ) -> None:
     import msgspec
 
-    from builder.build import store_folder
     from builder.question_sets.question_files import read_question_set
     from builder.rehearsal import rehearse
+    from builder.store.store_folder import store_folder
     from edu_rag.draw_sample import choose
 
     read = read_question_set(questions, split, columns).questions

@@ -3,6 +3,7 @@
     python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls|models --run FOLDER [--sample NAME]
     python bench/papers/edu_rag_paper.py textbooks|documents --run FOLDER --split test --sample NAME
     python bench/papers/edu_rag_paper.py thresholds[-tqa] --run FOLDER [--split test] --sample NAME
+    python bench/papers/edu_rag_paper.py fine-tuning --run FOLDER     (answers of edu_rag_fine_tuning.py)
 
 FOLDER is what bench/papers/scored_runs.py describes; bench/papers/paper_runs.py makes such folders. `thresholds`
 encodes the questions and the sentences that the run cites: the ten closest, so no other sentence has a higher cosine.
@@ -430,12 +431,17 @@ PARTS: Mapping[str, Callable[[Path, str], None]] = {
 def main() -> None:
     """Print one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=(*PARTS, "textbooks", "thresholds", "thresholds-tqa", "documents"))
+    names = (*PARTS, "textbooks", "thresholds", "thresholds-tqa", "documents", "fine-tuning")
+    parser.add_argument("part", choices=names)
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--sample", default=SAMPLE)
     parser.add_argument("--split", default=SPLIT)
     given = parser.parse_args()
-    if given.part in ("textbooks", "documents"):
+    if given.part == "fine-tuning":
+        from edu_rag_fine_tuning_report import fine_tuning
+
+        fine_tuning(given.run)
+    elif given.part in ("textbooks", "documents"):
         (textbooks if given.part == "textbooks" else documents)(given.run, given.sample, given.split)
     elif given.part.startswith("thresholds"):
         thresholds(given.run, given.sample, given.split)

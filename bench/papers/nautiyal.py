@@ -9,6 +9,7 @@ PART is one of
   cutoffs     figure 6: NDCG@k (with --plot writes docs/figures/papers/nautiyal-cutoffs.svg)
   behaviour   Table 6 and section 5.7: changed places, and finds of one system alone
   rerank      the hybrid's top 10 reranked by a bi-encoder (--runs and --n say of how many questions)
+  cross-encoder  the hybrid reranked by the models of nautiyal_training.py (--trained: the folder of their scores)
   answers     the three systems' answers on the board's questions (--run DIR: dataset and submissions)
   free-text   answers in free text with sources (--run DIR of bench/papers/paper_runs.py), Mala et al.'s too
   latency     Table 3 and figure 12: milliseconds a part, and by corpus size (--plot: nautiyal-scaling.svg)
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import free_answers
 import nautiyal_behaviour
+import nautiyal_cross_encoder
 import nautiyal_latency
 import scored_runs
 from board_runs import table
@@ -171,6 +173,11 @@ def rerank_part(data: Medquad, options: argparse.Namespace) -> str:
     return nautiyal_behaviour.reranking(Search(data, rows), rows, options.reranker, options.seed)
 
 
+def cross_encoder_part(data: Medquad, options: argparse.Namespace) -> str:
+    """The hybrid reranked by trained cross-encoders, beside the three rankings."""
+    return nautiyal_cross_encoder.tables(data, options.trained, options.seed)
+
+
 def latency_part(data: Medquad, options: argparse.Namespace) -> str:
     """Milliseconds a question by part and by corpus size."""
     plot = FOLDER / "nautiyal-scaling.svg" if options.plot else None
@@ -214,6 +221,7 @@ PARTS: dict[str, Callable[[Medquad, argparse.Namespace], str]] = {
     "cutoffs": cutoffs_part,
     "behaviour": behaviour_part,
     "rerank": rerank_part,
+    "cross-encoder": cross_encoder_part,
     "latency": latency_part,
 }
 
@@ -233,6 +241,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=N, help="questions a run; rerank only")
     parser.add_argument("--timed", type=int, default=50, help="questions that are timed")
     parser.add_argument("--reranker", default="all-mpnet-base-v2", help="encoder that reranks")
+    parser.add_argument("--trained", type=Path, help="folder of the trained models' scores; cross-encoder only")
     parser.add_argument("--plot", action="store_true")
     options = parser.parse_args()
     if options.part == "answers":

@@ -11,7 +11,6 @@ from edu_rag.files.table_rows import COLUMNS_IF_FILLED, CONFIGS, schema
 
 PARQUET = "application/x-parquet"
 DESCRIPTION = "School-science questions with web pages to answer them from: a dataset of the EDU-RAG benchmark."
-LICENSE = "https://creativecommons.org/licenses/by-nc/3.0/"
 
 
 def _data_type(arrow: Any) -> Any:
@@ -69,7 +68,7 @@ def croissant(
 ) -> bytes:
     """The file's bytes, a function of the arguments alone; `url` is where the dataset is published, once it is.
 
-    `licence` is that of the questions; TQA's if none is given. `without` are columns by table that the files lack.
+    `licence` is that of the questions, if it is known. `without` are columns by table that the files lack.
     """
     import mlcroissant as mlc
 
@@ -92,7 +91,7 @@ def croissant(
         name=name,
         description=DESCRIPTION,
         version=version,
-        license=[licence or LICENSE],
+        license=[licence] if licence else None,
         url=url or f"urn:edu-rag:{name}",
         cite_as=f"{name} {version}, a dataset of the EDU-RAG benchmark",
         date_published=created_at,
