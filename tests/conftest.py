@@ -36,7 +36,15 @@ FIXTURES = {
 """Fixtures that need something, and the marker of each."""
 WORDS = {
     "process": ("subprocess.", "Popen(", "multiprocessing", "os.fork"),
-    "model": ("LocalModel(", "LlamaCppModel(", "Encoder(", "Encoder.default", "SentenceTransformer(", "fine_tuned("),
+    "model": (
+        "LocalModel(",
+        "local_model(",
+        "LlamaCppModel(",
+        "Encoder(",
+        "Encoder.default",
+        "SentenceTransformer(",
+        "fine_tuned(",
+    ),
     "browser": ("chromium",),
 }
 """What in the text of a test function shows a need."""
