@@ -31,9 +31,9 @@ def open_model(choice: ModelChoice) -> LanguageModel:
         from baselines.llama_cpp import LlamaCppModel
 
         return LlamaCppModel(choice.name)
-    from baselines.local_model import local_model
+    from baselines.gguf_model import LocalModel
 
-    return local_model(choice.name)
+    return LocalModel(choice.name)
 
 
 class _Maker:

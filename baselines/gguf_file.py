@@ -1,7 +1,7 @@
 """Read a GGUF file: its settings, and its weights as float32 arrays.
 
-The package gguf turns the weights into numbers. Its own reader makes an array for each of the 98,000 words and merges of
-a small model, which took three of the five seconds of loading it.
+The package gguf turns the weights into numbers. Its own reader makes an array for each of the 98,000 words and merges
+of a small model, which took three of the five seconds of loading it.
 """
 
 from __future__ import annotations

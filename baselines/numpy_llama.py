@@ -1,8 +1,7 @@
 """A small Llama model in this process, in NumPy: SmolLM2 from its GGUF file, without PyTorch.
 
-The same numbers as transformers up to rounding, in a fraction of its processor time: the prompt and all choices are read
-in one pass, and a model is loaded in two seconds instead of seventeen. For models of a billion parameters and more
-baselines.llama_cpp is faster.
+The same numbers as transformers up to rounding. The prompt and all choices are read in one pass, and a model is loaded
+in two seconds instead of seventeen. For models of a billion parameters and more baselines.llama_cpp is faster.
 """
 
 from __future__ import annotations
@@ -85,14 +84,16 @@ def can_read(file: GgufFile) -> bool:
 def _halves(weights: Array, n_heads: int) -> Array:
     """Rows of queries or keys, the two halves of each rotated pair apart, as Llama has them; GGUF has them in turn."""
     n_rows, n_inputs = weights.shape
-    return weights.reshape(n_heads, n_rows // n_heads // 2, 2, n_inputs).swapaxes(1, 2).reshape(n_rows, n_inputs)
+    pairs: Array = weights.reshape(n_heads, n_rows // n_heads // 2, 2, n_inputs)
+    return pairs.swapaxes(1, 2).reshape(n_rows, n_inputs)
 
 
 def _normed(values: Array, weights: Array, epsilon: float) -> Array:
     import numpy as np
 
     scale = np.sqrt(np.einsum("ij,ij->i", values, values) / np.float32(values.shape[1]) + np.float32(epsilon))
-    return values / scale[:, None] * weights
+    found: Array = values / scale[:, None] * weights
+    return found
 
 
 def _turned(values: Array, cosines: Array, sines: Array) -> Array:
@@ -133,6 +134,7 @@ class _Products:
     """
 
     def __init__(self, n_threads: int) -> None:
+        import numpy  # noqa: F401, ICN001 - the limit reaches libraries that are loaded
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(1, user_api="blas")

@@ -88,8 +88,8 @@ def as_asked(question: Question, pages: Sequence[WebPage] = ()) -> SystemQuestio
 
 
 def _models(system: str) -> Models:
-    from baselines.local_model import local_model
     from baselines.house.signs import Models
+    from baselines.local_model import local_model
 
     if system == PAGES:
         return Models()

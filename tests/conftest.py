@@ -32,6 +32,7 @@ FIXTURES = {
     "encoder": "model",
     "in_models": "model",
     "smollm2": "model",
+    "by_transformers": "model",
 }
 """Fixtures that need something, and the marker of each."""
 WORDS = {

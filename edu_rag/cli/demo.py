@@ -106,7 +106,7 @@ def demo(light: bool, out: Path) -> None:
 
     \b
     Example:
-      edu-rag demo                 everything, in three to five minutes on two cores
+      edu-rag demo                 everything, in about two minutes on two cores
       edu-rag demo --light         without language models
     """
     systems = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + MODEL_SYSTEMS
