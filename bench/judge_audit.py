@@ -1,11 +1,12 @@
 """How far the judges of free text agree with people: the rules on all human verdicts, a small model on a sample.
 
 Usage: .venv/bin/python bench/judge_audit.py [DATA] [--model FILE.gguf] [--sample N] [--cache FILE] [--json FILE]
-                                             [--claims [NAME …]]
+                                             [--claims [NAME …]] [--server URL] [--workers N]
 
 DATA holds openqa.jsonl and evouna.jsonl. `--model` serves the weights by llama.cpp (xllamacpp) on loopback, one thread;
 10 to 20 s an answer for 1.5 billion parameters. `--cache` keeps its grades, so that a run broken off goes on. Run it
-with `nice -n 19`. `--claims` asks the model as a judge of claims instead (correctness-1 to -3). Prints Markdown.
+with `nice -n 19`. `--claims` asks the model as a judge of claims instead (correctness-1 to -3). `--server` asks a
+server that has these weights, for example one with a GPU, `--workers` answers at a time. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -75,23 +76,29 @@ def _print(name: str, found: JudgeAudit, part: str) -> None:
 
 
 @contextmanager
-def _served(weights: Path) -> Iterator[str]:
+def _served(weights: Path, server: str | None) -> Iterator[str]:
+    if server is not None:
+        yield server
+        return
     command = [sys.executable, str(SERVER), str(weights)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         if child.stdout is None:
             raise RuntimeError("the server has no output")
-        yield next(line.decode().strip() for line in child.stdout if line.startswith(b"http://"))
+        yield next(line.decode().strip() for line in child.stdout if line.startswith(b"http://")) + "/v1"
         child.communicate()
 
 
 def _claims_audits(
-    verdicts: list[HumanVerdict], weights: Path, names: list[str], sample: int, cache: Path | None
+    verdicts: list[HumanVerdict], weights: Path, names: list[str], given: argparse.Namespace
 ) -> dict[str, JudgeAudit]:
-    with _served(weights) as url:
-        settings = JudgeSettings(base_url=f"{url}/v1", model=weights.stem, timeout_s=600.0, max_tokens=200)
-        judge = ClaimsJudge(ModelChat(ModelJudge(settings)), KeptReplies(cache))
+    with _served(weights, given.server) as url:
+        settings = JudgeSettings(base_url=url, model=weights.stem, timeout_s=600.0, max_tokens=200)
+        judge = ClaimsJudge(ModelChat(ModelJudge(settings)), KeptReplies(given.cache))
         graders = {name: CorrectnessGrader(judge, int(name[-1])) for name in names}
-        return {name: audit(verdicts, JudgeChain([grader]), sample=sample) for name, grader in graders.items()}
+        return {
+            name: audit(verdicts, JudgeChain([grader]), sample=given.sample, n_workers=given.workers)
+            for name, grader in graders.items()
+        }
 
 
 def _print_claims(found: dict[str, JudgeAudit], weights: Path, sample: int) -> None:
@@ -105,11 +112,12 @@ def _print_claims(found: dict[str, JudgeAudit], weights: Path, sample: int) -> N
         print(f"- {name}, unjudged {one.groups[0].n_unjudged}: {reasons or 'none'}")
 
 
-def _model_audit(verdicts: list[HumanVerdict], weights: Path, sample: int, cache: Path | None) -> JudgeAudit:
-    with _served(weights) as url:
-        settings = JudgeSettings(base_url=f"{url}/v1", model=weights.stem, timeout_s=600.0)
+def _model_audit(verdicts: list[HumanVerdict], weights: Path, given: argparse.Namespace) -> JudgeAudit:
+    with _served(weights, given.server) as url:
+        settings = JudgeSettings(base_url=url, model=weights.stem, timeout_s=600.0)
         judge: FreeTextJudge = ModelJudge(settings)
-        return audit(verdicts, JudgeChain([Rules(), CachedJudge(judge, cache) if cache else judge]), sample=sample)
+        chain = JudgeChain([Rules(), CachedJudge(judge, given.cache) if given.cache else judge])
+        return audit(verdicts, chain, sample=given.sample, n_workers=given.workers)
 
 
 def main() -> None:
@@ -120,14 +128,14 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=150)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--server", metavar="URL", help="address of a server of the weights, ending in /v1")
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--claims", nargs="*", choices=[f"correctness-{i}" for i in (1, 2, 3)])
     given = parser.parse_args()
     verdicts = read_human([given.data / name for name in FILES])
     if given.claims is not None:
         names = given.claims or ["correctness-1", "correctness-2", "correctness-3"]
-        _print_claims(
-            _claims_audits(verdicts, given.model, names, given.sample, given.cache), given.model, given.sample
-        )
+        _print_claims(_claims_audits(verdicts, given.model, names, given), given.model, given.sample)
         return
     values: dict[str, Any] = {}
     rules = audit(verdicts, JudgeChain([Rules()]))
@@ -135,7 +143,7 @@ def main() -> None:
     print("The rules alone on all answers; what they leave open is taken as not correct.\n")
     _print("rules", rules, "all")
     if given.model:
-        found = _model_audit(verdicts, given.model, given.sample, given.cache)
+        found = _model_audit(verdicts, given.model, given)
         values["model"] = audit_values(found) | {"weights_sha256": file_sha256(given.model)}
         print(f"The rules, then {given.model.stem}, on {given.sample} answers (seed 0).\n")
         _print("model", found, "judged")

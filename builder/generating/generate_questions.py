@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from builder.generating.call_estimate import TokenPrice
 from builder.generating.chat_prompts import ChatRequest, prompt_ids
@@ -27,14 +26,13 @@ from builder.generating.reply_file import ChatModel, ReplyFile
 from edu_rag.errors import NoReplyError, SubmissionError
 from edu_rag.files.jsonl import write_json, write_records
 from edu_rag.progress import Stage
+from edu_rag.worker_threads import in_order
 
 QUESTIONS_FILE = "questions.jsonl"
 REJECTED_FILE = "rejected.jsonl"
 REPORT_FILE = "report.json"
 MAX_KEPT_REPLY = 4_000
 """Characters of a rejected reply that `rejected.jsonl` shows; `replies.jsonl` has all."""
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,27 +72,17 @@ class Generator:
         """The result of each task, in order. `known` are the texts of questions that exist."""
         with Stage("write", len(tasks)) as stage:
             replies: list[str | Failure] = []
-            for reply in self._each(self._write, tasks):
+            for reply in in_order(self._write, tasks, self.settings.n_workers):
                 replies.append(reply)
                 stage.add(NO_REPLY if isinstance(reply, Failure) else "done")
         texts = KnownTexts(known)
         done = []
         with Stage("check", len(tasks), bad="rejected") as stage:
-            for outcome in self._each(self._check, list(zip(tasks, replies, strict=True))):
+            items = list(zip(tasks, replies, strict=True))
+            for outcome in in_order(self._check, items, self.settings.n_workers):
                 done.append(_without_duplicate(outcome, texts))
                 stage.add("kept" if done[-1].failure is None else done[-1].failure.filter)
         return done
-
-    def _each(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        """The results in the order of the items. After an error or Ctrl-C nothing more is asked."""
-        if self.settings.n_workers == 1:  # in this thread, so that Ctrl-C need not wait for a reply
-            yield from map(work, items)
-            return
-        pool = ThreadPoolExecutor(self.settings.n_workers)
-        try:
-            yield from pool.map(work, items)
-        finally:
-            pool.shutdown(cancel_futures=True)
 
     def _reply_to(self, role: str, model: ChatModel, request: ChatRequest) -> str:
         try:

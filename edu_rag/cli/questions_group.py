@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from builder.question_sets.commands import questions
+from edu_rag.worker_threads import MAX_WORKERS
 
 if TYPE_CHECKING:
     from baselines.prompts.generate import LanguageModel
@@ -97,7 +98,9 @@ def opened(name: str) -> ChatModel:
     metavar="IN OUT",
     help="US dollars for a million tokens in and out, of either model.",
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Questions at the same time.")
+@click.option(
+    "--workers", type=click.IntRange(1, MAX_WORKERS), default=1, show_default=True, help="Questions at the same time."
+)
 @click.option("--dry-run", is_flag=True, help="Estimate calls, tokens and dollars of each model, and ask nothing.")
 def generate(
     dataset_folder: Path,

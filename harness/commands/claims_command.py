@@ -17,6 +17,7 @@ from harness.commands.options import (
     sample_name,
     sample_options,
     split_option,
+    workers_option,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     help="US dollars for a million tokens in and out, for --dry-run.",
 )
 @click.option("--judge-cache", type=PATH, metavar="FILE", help="File to keep the replies in; with --out next to it.")
+@workers_option
 @click.option("--out", type=PATH, metavar="RESULTS", help="Write claims.json into this folder of results.")
 @click.option("--details", type=PATH, metavar="FILE.jsonl", help="Write the claims and verdicts of each answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -72,6 +74,7 @@ def claims(
     dry_run: bool,
     price: tuple[float, float] | None,
     judge_cache: Path | None,
+    workers: int,
     out: Path | None,
     details: Path | None,
     as_json: bool,
@@ -98,7 +101,7 @@ def claims(
     if dry_run:
         _rehearse(opened, chosen, kept, price, as_json=as_json)
         return
-    report, judged = _report(opened, chosen, kept, audit_file)
+    report, judged = _report(opened, chosen, kept, audit_file, workers)
     _write(report, judged, out, details)
     _show(report, as_json=as_json)
 
@@ -169,12 +172,13 @@ def _rehearse(
 
 
 def _report(
-    opened: _Opened, chosen: Sequence[str], kept: Path | None, audit_file: Path | None
+    opened: _Opened, chosen: Sequence[str], kept: Path | None, audit_file: Path | None, n_workers: int
 ) -> tuple[ClaimsCard, Sequence[JudgedAnswer]]:
     from edu_rag.files.jsonl import read_json
     from edu_rag.files.manifest import file_sha256
     from edu_rag.progress import Stage
     from edu_rag.scorecard.claims_card import ClaimsCard
+    from edu_rag.worker_threads import in_order
     from harness.exam import lesson_numbers
     from harness.judging.claims.claim_totals import METHOD, metric_totals
     from harness.judging.claims.claims_judge import ClaimsJudge, KeptReplies, model_chat
@@ -187,8 +191,8 @@ def _report(
     audit = {} if audit_file is None else audit_mark(read_json(audit_file), str(facts["model"]), audit_file)
     judged: list[JudgedAnswer] = []
     with Stage("judge", total=len(opened.cases), bad="unjudged") as stage:
-        for case in opened.cases:
-            judged.append(judge_answer(case, judge, chosen))
+        for one in in_order(lambda case: judge_answer(case, judge, chosen), opened.cases, n_workers):
+            judged.append(one)
             stage.add("unjudged" if judged[-1].unjudged else "done")
             if chat.given_up:
                 raise _stopped(chat.given_up, len(judged), len(opened.cases), is_kept=kept is not None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from harness.commands.claims_command import claims
-from harness.commands.options import PATH, html_option, print_json, print_lines, typed_command
+from harness.commands.options import PATH, html_option, print_json, print_lines, typed_command, workers_option
 
 
 @click.group()
@@ -58,6 +58,7 @@ def judge() -> None:
 )
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Audit a random sample of N answers.")
 @click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the sample.")
+@workers_option
 @click.option("--json", "as_json", is_flag=True, help="Print the audit as JSON.")
 @html_option
 def audit(
@@ -68,6 +69,7 @@ def audit(
     least_kappa: float,
     sample: int | None,
     seed: int,
+    workers: int,
     *,
     as_json: bool,
     html_file: Path | None,
@@ -111,6 +113,7 @@ def audit(
             sample=sample,
             seed=seed,
             least_kappa=least_kappa,
+            n_workers=workers,
             report=lambda grade: stage.add("unjudged" if grade.outcome == "unjudged" else "done"),
         )
     if html_file is not None:

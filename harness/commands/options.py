@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from edu_rag.names import MAX_SAMPLE, Sample
+from edu_rag.worker_threads import MAX_WORKERS
 
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset
@@ -127,6 +128,17 @@ def html_option(command: F) -> F:
     """`--html FILE`."""
     return click.option(
         "--html", "html_file", type=PATH, metavar="FILE", help="Also write the result as an HTML page."
+    )(command)
+
+
+def workers_option(command: F) -> F:
+    """`--workers N`, of commands that ask a server."""
+    return click.option(
+        "--workers",
+        type=click.IntRange(1, MAX_WORKERS),
+        default=1,
+        show_default=True,
+        help="Answers to judge at the same time.",
     )(command)
 
 

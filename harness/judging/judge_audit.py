@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from edu_rag.budget import items_within_budget
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_records
+from edu_rag.worker_threads import in_order
 from harness.judging.free_text import FreeTextJudge, Grade
-from harness.judging.rank_correlation import Scored, spearman, spearman_interval
 
 N_RESAMPLES = 10_000
 MAX_EXAMPLES = 50
@@ -178,6 +178,8 @@ def kappa_interval(tables: Sequence[tuple[int, int, int, int]], seed: int = 0) -
 
 
 def _agreement(pairs: Sequence[JudgedPair]) -> Agreement:
+    from harness.judging.rank_correlation import Scored, spearman, spearman_interval
+
     by_question: dict[str, list[int]] = {}
     scored: dict[str, list[Scored]] = {}
     for pair in pairs:
@@ -275,19 +277,22 @@ def audit(
     seed: int = 0,
     least_kappa: float = LEAST_KAPPA,
     report: Callable[[Grade], None] = lambda grade: None,
+    n_workers: int = 1,
 ) -> JudgeAudit:
     """Grade the answers (or a seeded sample of them) and compare the grades with people's.
 
-    `report` is called with each grade as it comes. Raises ConfigError for a sample larger than the number of answers.
+    `report` is called with each grade, in the order of the answers; `n_workers` are graded at a time. Raises
+    ConfigError for a sample larger than the number of answers.
     """
     everything = list(verdicts)
     proper = sorted((v for v in everything if v.human is not None), key=lambda v: _place(v, seed))
     if sample is not None and sample > len(proper):
         raise ConfigError("--sample", f"is {sample:,}, but there are {len(proper):,} answers", "give a smaller one")
     pairs: list[JudgedPair] = []
-    for verdict in proper[:sample]:
-        pairs.append(JudgedPair(verdict, judge.grade(verdict.question, verdict.gold, verdict.answer)))
-        report(pairs[-1].grade)
+    graded = in_order(lambda v: JudgedPair(v, judge.grade(v.question, v.gold, v.answer)), proper[:sample], n_workers)
+    for pair in graded:
+        pairs.append(pair)
+        report(pair.grade)
     spoke: dict[str, dict[str, int]] = {}
     for (name, outcome), n in sorted(Counter((p.grade.judge, p.grade.outcome) for p in pairs).items()):
         spoke.setdefault(name, {})[outcome] = n

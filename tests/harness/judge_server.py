@@ -28,7 +28,7 @@ class Script:
         return self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
 
 
-def _send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
+def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
     handler.send_response(status)
     for name, value in headers.items():
         handler.send_header(name.replace("_", "-"), value)
@@ -63,11 +63,12 @@ def _handler(script: Script) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
-            script.asked.append((self.path, json.loads(raw)))
+            self.asked = (self.path, json.loads(raw))
+            script.asked.append(self.asked)
             script.headers.append(dict(self.headers))
             step = script.next()
             try:
-                step(self) if callable(step) else _send(self, *step) if isinstance(step, tuple) else _send(
+                step(self) if callable(step) else send(self, *step) if isinstance(step, tuple) else send(
                     self, 200, step
                 )
             except (BrokenPipeError, ConnectionResetError):
@@ -94,7 +95,7 @@ cut = _cut
 
 def refusal(status: int, **headers: str) -> Any:
     """An error status with headers."""
-    return lambda handler: _send(handler, status, b"{}", **headers)
+    return lambda handler: send(handler, status, b"{}", **headers)
 
 
 @contextmanager

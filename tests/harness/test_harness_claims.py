@@ -24,7 +24,7 @@ from harness.judging.claims.claims_judge import KeptReplies
 from harness.judging.claims.claims_report import audit_mark
 from harness.judging.judge_model import template
 from tests.harness.conftest import WHEN
-from tests.harness.judge_server import Script, refusal, said, serving
+from tests.harness.judge_server import Script, refusal, said, send, serving
 
 TEXT = "Cells divide by mitosis. Ice floats on water."
 URL = "http://site.example/page"
@@ -56,11 +56,11 @@ def step_of(asked: dict[str, Any]) -> str:
     return next(step for step, version in STEPS.items() if template(version).system == system)
 
 
-def answering(script: list[Script], **others: Any) -> Callable[[Any], None]:
+def answering(**others: Any) -> Callable[[Any], None]:
     """A step of the server that replies as the judge above does; `others` are steps that go wrong."""
 
     def respond(handler: Any) -> None:
-        path, asked = script[0].asked[-1]
+        path, asked = handler.asked
         if path.endswith("/embeddings"):
             vectors = [[1.0, 0.0], [0.6, 0.8], [1.0, 0.0], [0.8, 0.6]][: len(asked["input"])]
             body = json.dumps({"data": [{"index": i, "embedding": v} for i, v in enumerate(vectors)]}).encode()
@@ -145,14 +145,13 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Script]]:
     open_: list[Any] = []
 
     def start(**others: Any) -> Script:
-        scripts: list[Script] = []
-        context = serving([answering(scripts, **others)])
-        scripts.append(context.__enter__())
+        context = serving([answering(**others)])
+        script = context.__enter__()
         open_.append(context)
-        monkeypatch.setenv("EDU_RAG_JUDGE_URL", scripts[0].url)
+        monkeypatch.setenv("EDU_RAG_JUDGE_URL", script.url)
         monkeypatch.setenv("EDU_RAG_JUDGE_MODEL", "m")
         monkeypatch.setenv("EDU_RAG_JUDGE_EMBEDDINGS", "e")
-        return scripts[0]
+        return script
 
     yield start
     for context in open_:
@@ -208,6 +207,22 @@ def test_what_the_judge_fails_on_is_counted_and_never_a_verdict(
     assert (row["lowest_mean"], row["highest_mean"], row["interval"]) == (0.0, 1.0, None)
     assert sum(row["reasons"].values()) == 2
     assert why in " ".join(row["reasons"])
+
+
+def test_workers_judge_answers_at_the_same_time_and_the_report_is_the_same(desk: Desk, judge: Any) -> None:
+    together = threading.Barrier(2)
+
+    def both(handler: Any) -> None:
+        together.wait(60)  # passes only while two answers are judged at once
+        send(handler, 200, said(json.dumps(REPLIES["correctness-3"](""))))
+
+    words = ("--metrics", "correctness-3,claim_recall", "--details", str(desk.folder / "details.jsonl"))
+    judge()
+    alone, lines = desk.report(*words), (desk.folder / "details.jsonl").read_bytes()
+    judge(correctness_3=both)
+    assert desk.report(*words, "--workers", "2") == alone
+    assert (desk.folder / "details.jsonl").read_bytes() == lines
+    assert len(lines.splitlines()) == 4
 
 
 def test_an_answer_without_claims_has_nothing_to_judge(desk: Desk, judge: Any) -> None:

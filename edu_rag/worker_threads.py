@@ -1,0 +1,23 @@
+"""Work on many items by threads, for requests that wait on a server; the results come in the order of the items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+MAX_WORKERS = 64
+
+
+def in_order(work: Callable[[T], R], items: Sequence[T], n_workers: int = 1) -> Iterator[R]:
+    """The result of each item, in order. After an error or Ctrl-C no further item is begun."""
+    if n_workers == 1:  # in this thread, so that Ctrl-C need not wait for a reply
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(n_workers)
+    try:
+        yield from pool.map(work, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
