@@ -23,6 +23,7 @@ from evidence_signs import (
     Row,
     Tree,
     Words,
+    attention_bias,
     average_precision,
     judge_prompt,
     load,
@@ -120,24 +121,12 @@ class Tuner:
         return [*(one for pair in self.adapters.values() for one in pair), self.head, self.bias]
 
     def _inputs(self, batch: Sequence[Judged]) -> tuple[int, Any, Any]:
-        torch = self.torch
         length = -(-max(len(one.tree.ids) for one in batch) // 8) * 8
-        most = max(len(one.tree.above) for one in batch) + 1
-        above = np.zeros((len(batch), most, most), dtype=bool)
-        above[:, most - 1, most - 1] = True
-        segments, positions = np.full((len(batch), length), most - 1), np.zeros((len(batch), length), dtype=np.int64)
+        positions = np.zeros((len(batch), length), dtype=np.int64)
         for n, one in enumerate(batch):
-            segments[n, : len(one.tree.ids)], positions[n, : len(one.tree.ids)] = (
-                one.tree.segment_of,
-                one.tree.positions,
-            )
-            for number, line in enumerate(one.tree.above):
-                above[n, number, line] = True
-        at, rows = torch.from_numpy(segments).to(self.device), torch.arange(len(batch), device=self.device)
-        allowed = torch.from_numpy(above).to(self.device)[rows[:, None, None], at[:, :, None], at[:, None, :]].tril()
-        bias = torch.zeros(allowed.shape, dtype=self.model.dtype, device=self.device)
-        bias = bias.masked_fill_(~allowed, torch.finfo(self.model.dtype).min)[:, None]
-        return length, bias, torch.from_numpy(positions).to(self.device)
+            positions[n, : len(one.tree.ids)] = one.tree.positions
+        bias = attention_bias([one.tree for one in batch], length, self.model.dtype, self.device)
+        return length, bias, self.torch.from_numpy(positions).to(self.device)
 
     def _through(self, layers: Any, states: Any, bias: Any, positions: Any) -> Any:
         turned = self.model.model.rotary_emb(states, positions)
