@@ -43,7 +43,7 @@ from edu_rag.gold import Gold  # noqa: E402
 from edu_rag.records import Question, WebPage  # noqa: E402
 
 PEER = "answer anywhere (peer)"
-SHOWN = ("answer-string-v1", "answer-string-v2", "true-false-v1", "evidence-v3", "evidence-v4")
+SHOWN = ("answer-string-v1", "answer-string-v2", "true-false-v1", "evidence-v3", "evidence-v4", "evidence-v5")
 N_RESAMPLES = 2_000
 Found = list[tuple[str, int, int]]
 Find = Callable[[Question, Gold, Sequence[WebPage]], Found]

@@ -1,6 +1,6 @@
-"""Fit the model of evidence-v4 on labelled questions, choose its thresholds, and write boosted_support.json.
+"""Fit the trees of evidence-v4 or evidence-v5 on labelled questions, choose their thresholds, and store them.
 
-    python bench/evidence_fit.py --dataset RUNS/open-textbooks --dataset RUNS/tqa-val [--write]
+    python bench/evidence_fit.py --dataset RUNS/open-textbooks --dataset RUNS/tqa-val [--method NAME] [--write]
 
 Boosted trees on the signs of the candidates. The questions are those of the first round of labels, and the `tune` half
 of the second; this script does not read the `test` half of the second round. The thresholds are those that cover most
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +28,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "evidence_labels")]
 from built_dataset import BuiltDataset  # noqa: E402
 from labelled_spans import LabelledQuestion, for_tuning, is_judged, supports  # noqa: E402
 
-from builder.evidence.boosted_support import WEIGHTS, ScoredSpan, apart, model_from, span_of  # noqa: E402
+from builder.evidence import boosted_support, embedded_support  # noqa: E402
+from builder.evidence.boosted_support import ScoredSpan, apart, model_from, span_of  # noqa: E402
+from builder.evidence.embedded_support import EMBEDDED_SIGNS, EncodeMeanings, candidates, load_meanings  # noqa: E402
+from builder.evidence.embedding import DEFAULT_MODEL  # noqa: E402
 from builder.evidence.spans import SpanPlace  # noqa: E402
 from builder.evidence.support_model import answers_to_support  # noqa: E402
 from builder.evidence.support_signs import DECIMALS, SIGNS, SignedQuestion  # noqa: E402
@@ -60,6 +63,19 @@ def rows_of(labelled: Sequence[LabelledQuestion], data: Mapping[str, BuiltDatase
                 if is_judged(tuple(span), one):
                     right = any(supports(tuple(span), sentence) for sentence in one.sentences)
                     yield Row(number, place.rank, span, signs, right)
+
+
+def embedded_rows_of(
+    labelled: Sequence[LabelledQuestion], data: Mapping[str, BuiltDataset], encode: EncodeMeanings | None = None
+) -> Iterator[Row]:
+    """The same for evidence-v5. evidence-v4's trees, which know these questions, chose the candidates."""
+    for number, one in enumerate(labelled):
+        question, gold, pages = data[one.dataset].exam(one.question_id)
+        for answer in answers_to_support(question, gold):
+            for found in candidates(question, answer, gold, pages, encode or load_meanings(DEFAULT_MODEL)):
+                if is_judged(tuple(found.span), one):
+                    right = any(supports(tuple(found.span), sentence) for sentence in one.sentences)
+                    yield Row(number, found.place.rank, found.span, found.signs, right)
 
 
 def boosted(signs: Numbers, right: Numbers) -> Any:
@@ -134,8 +150,8 @@ def thresholds(kept: Sequence[Kept]) -> Chosen:
     return max(options)[1]
 
 
-def stored(model: Any, chosen: Chosen) -> dict[str, Any]:
-    """The model as boosted_support.json holds it."""
+def stored(model: Any, chosen: Chosen, signs: Sequence[str]) -> dict[str, Any]:
+    """The model as its JSON file holds it."""
     trees = []
     for (tree,) in model.estimators_:
         nodes = tree.tree_
@@ -151,7 +167,7 @@ def stored(model: Any, chosen: Chosen) -> dict[str, Any]:
         )
     prior = model.init_.class_prior_
     return {
-        "signs": list(SIGNS),
+        "signs": list(signs),
         "start": round(float(np.log(prior[1] / prior[0])), DECIMALS),
         "threshold": round(chosen.threshold, 3),
         "best_threshold": round(chosen.best_threshold, 3),
@@ -159,27 +175,45 @@ def stored(model: Any, chosen: Chosen) -> dict[str, Any]:
     }
 
 
+class Method(NamedTuple):
+    """What is fitted: the rows of questions, their signs, and the file."""
+
+    rows: Callable[[Sequence[LabelledQuestion], Mapping[str, BuiltDataset]], Iterator[Row]]
+    signs: Sequence[str]
+    weights: Path
+
+
+METHODS = {
+    "evidence-v4": Method(rows_of, SIGNS, boosted_support.WEIGHTS),
+    "evidence-v5": Method(embedded_rows_of, (*SIGNS, *EMBEDDED_SIGNS), embedded_support.WEIGHTS),
+}
+
+
 def main() -> None:
     """Fit, print, and store the model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", type=Path, action="append", required=True, help="a built dataset; once for each")
+    parser.add_argument("--method", choices=tuple(METHODS), default="evidence-v4")
     parser.add_argument("--write", action="store_true", help="store the model")
     given = parser.parse_args()
+    method = METHODS[given.method]
     data = {one.name: one for one in map(BuiltDataset.read, given.dataset)}
     labelled = [one for one in for_tuning() if one.dataset in data and one.kind != "true_false"]
     for one in labelled:
         data[one.dataset].require_same_text(one)
-    rows = list(rows_of(labelled, data))
+    rows = list(method.rows(labelled, data))
     print(f"{len(rows):,} candidates of {len(labelled)} questions, {sum(row.right for row in rows):,} support")
     chosen = thresholds(kept_of(rows, held_out_scores(rows)))
     print(f"cross-validated: {chosen}")
     text = json.dumps(
-        stored(boosted(np.array([row.signs for row in rows]), np.array([row.right for row in rows])), chosen),
+        stored(
+            boosted(np.array([row.signs for row in rows]), np.array([row.right for row in rows])), chosen, method.signs
+        ),
         separators=(",", ":"),
     )
-    model_from(text)
+    model_from(text, method.signs)
     if given.write:
-        WEIGHTS.write_text(text + "\n", encoding="utf-8")
+        method.weights.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

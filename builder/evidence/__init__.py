@@ -8,6 +8,7 @@ from typing import Protocol
 from builder.evidence.answer_near import AnswerNear
 from builder.evidence.answer_string import AnswerString
 from builder.evidence.boosted_support import BoostedSupport
+from builder.evidence.embedded_support import EmbeddedSupport
 from builder.evidence.embedding import DEFAULT_MODEL, Embedding
 from builder.evidence.given_evidence import HomePage
 from builder.evidence.support_model import ModelledSupport
@@ -39,6 +40,7 @@ METHODS: Mapping[str, EvidenceMethod] = {
         Embedding(DEFAULT_MODEL),
         ModelledSupport(),
         BoostedSupport(),
+        EmbeddedSupport(DEFAULT_MODEL),
         HomePage(),
     )
 }
@@ -56,7 +58,7 @@ def check_methods(names: Iterable[str]) -> None:
 def _method(name: str, model: str) -> EvidenceMethod:
     check_methods([name])
     method = METHODS[name]
-    return method.with_model(model) if isinstance(method, Embedding) else method
+    return method.with_model(model) if isinstance(method, Embedding | EmbeddedSupport) else method
 
 
 def label_evidence(

@@ -71,10 +71,10 @@ class BoostedTrees(NamedTuple):
         return round(self.start + sum(tree.value(signs) for tree in self.trees), DECIMALS)
 
 
-def model_from(stored: str) -> BoostedTrees:
+def model_from(stored: str, signs: Sequence[str] = SIGNS) -> BoostedTrees:
     """The model of a JSON text. Raises ValueError if it was fitted on other signs."""
     row = json.loads(stored)
-    if tuple(row["signs"]) != SIGNS:
+    if tuple(row["signs"]) != tuple(signs):
         raise ValueError("the model was fitted on other signs: run bench/evidence_fit.py --write")
     trees = tuple(Tree(*(tuple(one[field]) for field in Tree._fields)) for one in row["trees"])
     return BoostedTrees(row["start"], trees, row["threshold"], row["best_threshold"])

