@@ -66,7 +66,7 @@ class LabelConfig:
     leaks: bool = True
     evidence: tuple[str, ...] = ("answer-string-v1",)
     evidence_model: str = "all-MiniLM-L6-v2"
-    """The sentence-transformers model of `embedding-v1`: a name, or a local folder."""
+    """The sentence-transformers model of `evidence-v5` and `embedding-v1`: a name, or a local folder."""
     marks: str | None = None
     """A file with evidence that was marked by hand (`marked-v1`)."""
 

@@ -45,7 +45,7 @@ METHODS: Mapping[str, EvidenceMethod] = {
     )
 }
 DEFAULT_METHODS = ("answer-string-v1",)
-"""`evidence-v4` finds more (docs/evidence.md), but another default would change the labels of existing datasets."""
+"""`evidence-v5` finds more (docs/evidence.md), but another default would change the labels of existing datasets."""
 
 
 def check_methods(names: Iterable[str]) -> None:

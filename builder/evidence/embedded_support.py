@@ -15,10 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from heapq import nsmallest
 from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple
 
 from builder.evidence.boosted_support import BoostedTrees, ScoredSpan, apart, boosted_trees, model_from, span_of
 from builder.evidence.embedding import load_token_encoder
@@ -27,6 +24,12 @@ from builder.evidence.support_model import answers_to_support
 from builder.evidence.support_signs import SIGNS, Place, SignedQuestion
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
 
 N_READ = 24
 """Candidates of a question that are encoded."""
@@ -47,7 +50,6 @@ EMBEDDED_SIGNS = (
     "asked_gold_ahead_below_best",
 )
 """The signs of a span beyond evidence-v4's: `ahead` of the best other choice, `below_best` of the other candidates."""
-Vectors = NDArray[np.float32]
 
 
 class Meaning(NamedTuple):
@@ -138,6 +140,8 @@ def candidates(
 @cache
 def load_meanings(model: str) -> EncodeMeanings:
     """Texts to meanings by a sentence-transformers model (see load_token_encoder)."""
+    import numpy as np
+
     encode = load_token_encoder(model)
 
     def unit(vectors: Vectors) -> Vectors:

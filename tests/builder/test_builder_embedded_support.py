@@ -61,7 +61,7 @@ def test_a_question_without_choices_and_a_text_without_tokens_have_signs() -> No
 
 
 def test_a_bounded_number_of_cut_spans_is_encoded() -> None:
-    encode, text = WordCounts(), f"{'The cell uses energy of the mitochondrion. ' * 60}{'The cell uses energy, ' * 90}."
+    encode, text = WordCounts(), f"{'The cell uses energy of the mitochondrion. ' * 40}{'The cell uses energy, ' * 90}."
     EmbeddedSupport("", encode).find(QUESTION, A, [page(text)])
     assert encode.n_texts <= N_READ + 1 + 2 * len(QUESTION.choices)
     assert encode.longest <= MAX_CHARACTERS
