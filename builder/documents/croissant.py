@@ -116,7 +116,7 @@ def croissant(
                 for column in schema(config, without.get(config, ()))
             ]
             record_sets.append({"@type": "cr:RecordSet", "@id": name_of_set, "name": name_of_set, "field": fields})
-    metadata = {
+    metadata: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": VERSION,
