@@ -3,9 +3,9 @@
     edu-rag dataset make open-textbooks --sources DATA/books --out RUNS/open-textbooks
     edu-rag dataset make tqa-val --sources DATA --out RUNS/tqa-val
     python bench/get_models.py --to MODELS
-    python bench/board_runs.py run --runs RUNS --models MODELS [--dataset NAME] [SLUG …]
+    python bench/board_runs.py run --runs RUNS --models MODELS [--dataset NAME] [--no-sandbox] [--at-once N] [SLUG …]
     python bench/board_runs.py probe --runs RUNS --models MODELS [--probe NAME] [SLUG …]
-    python bench/board_runs.py publish --runs RUNS
+    python bench/board_runs.py publish --runs RUNS [--machine TEXT]
     python bench/board_runs.py report --runs RUNS
 
 `run` asks each system in the sandbox, in the order of PLAN; stopped, it goes on. Systems without a language model are
@@ -56,6 +56,12 @@ LIMITS = ("--time-s", "600", "--start-s", "900")
 CONTROLS = ("no-context", "evidence-only", "other-pages", "half-noise")
 """No pages, evidence only, another question's pages, half noise."""
 NOTE = "run in the sandbox by bench/board_runs.py; `response` is left out: it may quote pages"
+NOTE_WITHOUT = (
+    "run without a sandbox by bench/board_runs.py{}; `response` is left out: it may quote pages; "
+    "latencies are left out: other runs shared the machine"
+)
+UNBOXED = ("--unsafe-no-sandbox", "--no-cache")
+"""Without a sandbox, a system of another machine or device must not be answered for by the cache."""
 
 
 class Planned(NamedTuple):
@@ -158,20 +164,36 @@ def planned(slugs: Sequence[str], dataset: str, most: int | None) -> Iterator[Pl
             yield one._replace(n=n)
 
 
-def run(runs: Path, models: Path, dataset: str, slugs: Sequence[str], most: int | None) -> None:
-    """Ask every system; `most` bounds the number of questions, for a first look."""
-    for one in planned(slugs, dataset, most):
-        where = ("--dataset", runs / dataset, "--split", SPLITS[dataset])
-        folder = submission_of(runs, one.slug)
-        command("run", folder, *where, *asked(one.n), *LIMITS, *one.options, **steering(models))
+class Asking(NamedTuple):
+    """How the systems are asked: `most` bounds the number of questions, `at_once` the systems at a time."""
+
+    runs: Path
+    models: Path
+    dataset: str
+    slugs: Sequence[str]
+    most: int | None
+    no_sandbox: bool
+    at_once: int
+
+    def each(self, what: str, *more: object) -> None:
+        """Give every planned system to a command of ours."""
+        with ThreadPoolExecutor(self.at_once) as pool:  # each command is a process
+            list(pool.map(lambda one: self._one(what, one, more), planned(self.slugs, self.dataset, self.most)))
+
+    def _one(self, what: str, one: Planned, more: tuple[object, ...]) -> None:
+        where = ("--dataset", self.runs / self.dataset, "--split", SPLITS[self.dataset], *asked(one.n), *LIMITS)
+        boxed = UNBOXED if self.no_sandbox else one.options
+        command(what, submission_of(self.runs, one.slug), *where, *boxed, *more, **steering(self.models))
 
 
-def probe(runs: Path, models: Path, dataset: str, slugs: Sequence[str], most: int | None, names: Sequence[str]) -> None:
+def run(asking: Asking) -> None:
+    """Ask every system."""
+    asking.each("run")
+
+
+def probe(asking: Asking, names: Sequence[str]) -> None:
     """The controls of every system, on the questions of its run."""
-    options = [word for name in names or CONTROLS for word in ("--probe", name)]
-    for one in planned(slugs, dataset, most):
-        where = ("--dataset", runs / dataset, "--split", SPLITS[dataset], *asked(one.n), *LIMITS, *one.options)
-        command("probe", submission_of(runs, one.slug), *where, *options, **steering(models))
+    asking.each("probe", *(word for name in names or CONTROLS for word in ("--probe", name)))
 
 
 def steering(models: Path) -> dict[str, str]:
@@ -179,10 +201,19 @@ def steering(models: Path) -> dict[str, str]:
     return {"EDU_RAG_MODELS": str(models.resolve()), "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "passive"}
 
 
+def is_boxed(made: Path) -> bool:
+    """Whether a run was made in the sandbox, by its record. Ends the script where there is no record."""
+    record = read_run_record(made)
+    if record is None:
+        raise SystemExit(f"{made} has no run record next to it: run the system again")
+    return record.caps.get("sandbox") != "none"
+
+
 def strip(made: Path, place: Path) -> None:
     """Copy predictions with the answers only: other text of the systems may quote pages that are not ours."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    write_records(place, ({k: v for k, v in row.items() if k != "response"} for _, row in read_values(made)))
+    left_out = {"response"} if is_boxed(made) else {"response", "latency_s"}
+    write_records(place, ({k: v for k, v in row.items() if k not in left_out} for _, row in read_values(made)))
 
 
 def copied_probes(made: Path, place: Path, exam: Exam) -> Iterator[ProbeRun]:
@@ -193,7 +224,12 @@ def copied_probes(made: Path, place: Path, exam: Exam) -> Iterator[ProbeRun]:
         yield replace(run, predictions_sha256=file_sha256(copy))
 
 
-def vouch(made: Path, place: Path, reruns: Path, dataset: Dataset | None) -> None:
+def note_of(made: Path, machine: str) -> str:
+    """How a run was made."""
+    return NOTE if is_boxed(made) else NOTE_WITHOUT.format(f" on {machine}" if machine else "")
+
+
+def vouch(made: Path, place: Path, reruns: Path, dataset: Dataset | None, machine: str) -> None:
     """Vouch for copied predictions, and for the probes next to them, as the maintainers' run.
 
     An existing line is kept, but for the probes.
@@ -214,7 +250,7 @@ def vouch(made: Path, place: Path, reruns: Path, dataset: Dataset | None) -> Non
         system_sha256=record.system_sha256,
         harness=record.harness,
         own=True,
-        note=NOTE,
+        note=note_of(made, machine),
         made_at=datetime.fromtimestamp(int(made.stat().st_mtime), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
     known = {old.key: old for old in read_reruns(reruns)} if reruns.is_file() else {}
@@ -232,7 +268,7 @@ def drop_replaced(reruns: Path) -> None:
     write_records(reruns, [line for line in read_reruns(reruns) if line.predictions_sha256 in kept])
 
 
-def publish(runs: Path) -> None:
+def publish(runs: Path, machine: str) -> None:
     """Put predictions and scorecards into the repository, and verify them."""
     opened = {
         read_manifest(runs / name).release.folder: Dataset(runs / name) for name in SPLITS if (runs / name).is_dir()
@@ -240,7 +276,7 @@ def publish(runs: Path) -> None:
     for made in sorted((runs / "submissions").glob("*/predictions/*/*.jsonl")):
         place = ROOT / "submissions" / made.relative_to(runs / "submissions")
         strip(made, place)
-        vouch(made, place, LEADERBOARD / FILE_NAME, opened.get(made.parent.name))
+        vouch(made, place, LEADERBOARD / FILE_NAME, opened.get(made.parent.name), machine)
     drop_replaced(LEADERBOARD / FILE_NAME)
     datasets = [word for name in SPLITS if (runs / name).is_dir() for word in ("--dataset", runs / name)]
     command("score", "--all", ROOT / "submissions", *datasets, "--out", LEADERBOARD / "results")
@@ -432,16 +468,22 @@ def main() -> None:
     parser.add_argument("--dataset", choices=tuple(SPLITS), default="open-textbooks")
     parser.add_argument("--most", type=int, help="ask at most so many questions of a sample")
     parser.add_argument("--probe", action="append", default=[], help="run only this control; repeatable")
+    parser.add_argument("--no-sandbox", action="store_true", help="ask without a sandbox: only systems that you trust")
+    parser.add_argument("--at-once", type=int, default=1, help="systems that are asked at a time")
+    parser.add_argument("--machine", default="", help="what machine made the runs without a sandbox, for their note")
     given = parser.parse_intermixed_args()
     runs = given.runs.resolve()
     if given.what in ("run", "probe") and given.models is None:
         parser.error(f"{given.what} needs --models")
+    asking = Asking(
+        runs, given.models, given.dataset, given.slugs, given.most, no_sandbox=given.no_sandbox, at_once=given.at_once
+    )
     if given.what == "run":
-        run(runs, given.models, given.dataset, given.slugs, given.most)
+        run(asking)
     elif given.what == "probe":
-        probe(runs, given.models, given.dataset, given.slugs, given.most, given.probe)
+        probe(asking, given.probe)
     elif given.what == "publish":
-        publish(runs)
+        publish(runs, given.machine)
     else:
         report(runs)
 

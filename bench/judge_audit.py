@@ -6,8 +6,7 @@ Usage: .venv/bin/python bench/judge_audit.py [DATA] [--model FILE.gguf] [--sampl
 DATA holds openqa.jsonl and evouna.jsonl. `--model` serves the weights by llama.cpp (xllamacpp) on loopback, one thread;
 10 to 20 s an answer for 1.5 billion parameters. `--cache` keeps its grades, so that a run broken off goes on. Run it
 with `nice -n 19`. `--claims` asks the model as a judge of claims instead (correctness-1 to -3). `--server` asks a
-server that has these weights, for example `bench/batch_server.py` on a GPU, `--workers` answers at a time. Prints
-Markdown.
+server that has these weights, for example one with a GPU, `--workers` answers at a time. Prints Markdown.
 """
 
 from __future__ import annotations

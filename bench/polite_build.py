@@ -29,8 +29,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "builder")]
 from memory import children, resident_mb  # noqa: E402
 from simulated_internet import within, write_questions  # noqa: E402
 
-from builder.build import replay, store_folder  # noqa: E402
+from builder.build import replay  # noqa: E402
 from builder.store.page_cache import CACHE_FILE  # noqa: E402
+from builder.store.store_folder import store_folder  # noqa: E402
 
 LATENCY_S = 0.2
 WITHOUT = """

@@ -35,9 +35,10 @@ from builder.search.searching import answer_to
 from builder.search.settings import forget_paths, is_offline
 from builder.search_results import ANSWERED
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
+from builder.store.store_folder import store_folder
 from edu_rag.budget import one_budget_a_file
 from edu_rag.draw_sample import choose
-from edu_rag.errors import ConfigError, DataError
+from edu_rag.errors import DataError
 from edu_rag.files.dataset_writer import refuse_foreign
 from edu_rag.files.jsonl import read_json, read_records, write_json, write_records
 from edu_rag.files.manifest import FILE_NAME, Manifest, read_manifest
@@ -114,14 +115,6 @@ def refuse_changes(folder: Path, changes: QuestionChanges, old: str, new: str) -
 
 QUESTIONS_FILE, GOLD_FILE, MARKS_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "marks.jsonl", "config.json"
 _ROOM = "free some disk space and run the same command again to resume"
-
-
-def store_folder(out: Path) -> Path:
-    """The folder of a dataset's crawl store: next to it, never inside. Raises ConfigError if `out` has no parent."""
-    place = out if out.name not in ("", "..") else out.resolve()
-    if not place.name:
-        raise ConfigError(out, "cannot be a dataset folder", "choose another --out")
-    return place.with_name(f"{place.name}.crawl")
 
 
 def replay_file(out: Path, name: str) -> Path:

@@ -69,7 +69,8 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--version", "dataset_version", metavar="X.Y.Z", help="Dataset version, for the manifest.")
 @click.option(
     "--extractor",
-    help="Text extractor: cascade-v2 (default), cascade-v1, trafilatura-v1, resiliparse-v1, bs4-v1, newspaper3k-v1.",
+    help="Text extractor: cascade-v3 (default), cascade-v2, cascade-v1, trafilatura-v1, resiliparse-v1, bs4-v1 or"
+    " newspaper3k-v1.",
 )
 @click.option(
     "--workers", type=click.IntRange(1, 256), help="Number of extraction processes; the number of cores by default."
@@ -196,9 +197,9 @@ def _print_rehearsal(
 ) -> None:
     import msgspec
 
-    from builder.build import store_folder
     from builder.question_sets.question_files import read_question_set
     from builder.rehearsal import rehearse
+    from builder.store.store_folder import store_folder
     from edu_rag.draw_sample import choose
 
     read = read_question_set(questions, split, columns).questions

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder.build import read_inputs, read_round, store_folder
+from builder.build import read_inputs, read_round
 from builder.fetch.fetched import is_transient
 from builder.fetch.hit_detail import detail_of
 from builder.search.searching import answer_to
@@ -17,6 +17,7 @@ from builder.store.crawl_store import MAX_ATTEMPTS, is_due
 from builder.store.index import Fetch
 from builder.store.lock import is_store
 from builder.store.reader import StoreReader
+from builder.store.store_folder import store_folder
 from builder.store.takedowns import host_is_listed, read_takedowns
 from builder.urls import canonical_or_none, host_of
 

@@ -1,9 +1,13 @@
 """The EDU-RAG paper's Tables 1 and 2 in shape, and its third question answered with controls; prints Markdown.
 
-    python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls --run FOLDER [--sample NAME]
-    python bench/papers/edu_rag_paper.py textbooks --run FOLDER --split test --sample NAME
+    python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls|models --run FOLDER [--sample NAME]
+    python bench/papers/edu_rag_paper.py textbooks|documents --run FOLDER --split test --sample NAME
+    python bench/papers/edu_rag_paper.py thresholds[-tqa] --run FOLDER [--split test] --sample NAME
+    python bench/papers/edu_rag_paper.py fine-tuning --run FOLDER     (answers of edu_rag_fine_tuning.py)
 
-FOLDER is what bench/papers/scored_runs.py describes. `coverage` also writes docs/figures/papers/edu-rag-coverage.svg.
+FOLDER is what bench/papers/scored_runs.py describes; bench/papers/paper_runs.py makes such folders. `thresholds`
+encodes the questions and the sentences that the run cites: the ten closest, so no other sentence has a higher cosine.
+`coverage` also writes docs/figures/papers/edu-rag-coverage.svg. `models` is Table 3: the whole split, without pages.
 """
 
 from __future__ import annotations
@@ -14,8 +18,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scored_runs import SAMPLE, SPLIT, Run, difference, exam_of, percent, rates, run_of, share, table, unguarded
+from scipy.stats import mannwhitneyu
+from scored_runs import (
+    SAMPLE,
+    SPLIT,
+    Run,
+    difference,
+    exam_of,
+    p_text,
+    percent,
+    rates,
+    restricted,
+    run_of,
+    share,
+    table,
+    unguarded,
+)
 
+from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction
 from harness.judging.outcomes import judge
 from harness.probing.probe_files import ProbeAnswers, probe_answers
@@ -135,8 +155,12 @@ def textbooks(folder: Path, sample: str, split: str) -> None:
     rows = []
     for pair, vanilla, rag in found:
         right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
-        rows.append((pair.name, difference(right[1], right[0])))
-    print(table(("with retrieval minus alone", "accuracy, points"), rows))
+        rows.append((pair.name, difference(right[1], right[0]), difference(rag.outcomes, vanilla.outcomes)))
+    print(table(("with retrieval minus alone", "accuracy, points", "score, points"), rows))
+    sure = [one for one in pairs_of(folder, sample, (CONFIDENT, *PAIRS), split) if stated(one[1]) and stated(one[2])]
+    if sure:
+        _matched(sure)
+    controls(folder, sample, split)
 
 
 def _our_hallucination(found: Sequence[tuple[Pair, Run, Run]]) -> None:
@@ -195,6 +219,12 @@ def coverage(folder: Path, sample: str) -> None:
         for pair, one, two in pairs_of(folder, sample, (CONFIDENT, *PAIRS))
         if stated(one) and stated(two)
     ]
+    _matched(found)
+    _draw(found)
+    print(f"![Risk and coverage]({PICTURE.name})")
+
+
+def _matched(found: Sequence[tuple[Pair, Run, Run]]) -> None:
     rates_kept = (0.1, 0.25, 0.5, 0.75, 1.0)
     print("Hallucination (wrong answers, % of all questions) where each run answers only the questions that it is")
     print("surest of, the same number in both. Change: with retrieval minus alone, paired, exact sign-flip p.\n")
@@ -212,8 +242,6 @@ def coverage(folder: Path, sample: str) -> None:
         rows.append((pair.name, *(f"{100 * area:.1f}" for area in areas)))
     print("Area under the risk-coverage curve (mean share of wrong answers over all coverages, %; lower is better):\n")
     print(table(("model", "alone", "with retrieval"), rows))
-    _draw(found)
-    print(f"![Risk and coverage]({PICTURE.name})")
 
 
 def _draw(found: list[tuple[Pair, Run, Run]]) -> None:
@@ -242,10 +270,10 @@ PROBES = {
 }
 
 
-def controls(folder: Path, sample: str) -> None:
+def controls(folder: Path, sample: str, split: str = SPLIT) -> None:
     """The controls (probes of the harness) of each system with retrieval, where they were run."""
     rows, lacking = [], []
-    for pair, _, rag in pairs_of(folder, sample):
+    for pair, _, rag in pairs_of(folder, sample, split=split):
         answered = probe_answers(rag.path, rag.exam)
         if not answered:
             lacking.append(pair.name)
@@ -292,7 +320,107 @@ def _letters(one: ProbeAnswers, predictions: Mapping[str, Prediction]) -> str:
     return "".join(OUTCOME_LETTERS[verdict.outcome] for verdict in verdicts)
 
 
+PUBLISHED_MODELS = (
+    ("Llama 2 7B", 24.56, 18.75, 56.69),
+    ("Llama 3 8B", 70.06, 29.94, 0.0),
+    ("GPT-4o", 89.41, 9.55, 1.04),
+)
+"""Table 3: accuracy, hallucination and missing in percent."""
+N_MODELS = 2_512
+
+
+def models(folder: Path, sample: str) -> None:
+    """Table 3: the models alone, on the whole split."""
+    exam = exam_of(folder, None)
+    head = ("alone", "accuracy %", "hallucination %", "missing %", "score %")
+    told = [(name, *map(str, values), f"{values[0] - values[1]:+.2f}") for name, *values in PUBLISHED_MODELS]
+    print(f"The paper, {N_MODELS:,} questions:\n\n{table(head, told)}\nOurs, {len(exam.questions):,} questions:\n")
+    runs = [(pair.name, run_of(folder, exam, pair.vanilla)) for pair in PAIRS]
+    found = [(name, rates(run.outcomes)) for name, run in runs if run is not None]
+    print(
+        table(
+            head,
+            [(name, *(rate[one] for one in ("accuracy", "hallucination", "missing", "score"))) for name, rate in found],
+        )
+    )
+
+
+QWEN = PAIRS[0]
+SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.1)
+"""Of the questions that a threshold leaves answered."""
+
+
+def best_cosines(folder: Path, run: Run) -> np.ndarray:
+    """The highest cosine between each question and a sentence that it was answered from; -1 where none was."""
+    from baselines.embed import Encoder
+
+    encoder, pages = Encoder.default(), Dataset(folder / "dataset").pages(run.exam.split)
+    found = []
+    for question in run.exam.questions:
+        cited = run.predictions[question.question_id].passages
+        texts = [pages[one.page_id].text[one.start : one.end] for one in cited]
+        asked = encoder.encode([question.text])[0]
+        found.append(float((encoder.encode(texts) @ asked).max()) if texts else -1.0)
+    return np.array(found)
+
+
+def thresholds(folder: Path, sample: str, split: str) -> None:
+    """RQ3: answers only where the closest sentence's cosine is above a threshold; below it silence, or no pages."""
+    ((_, vanilla, rag),) = pairs_of(folder, sample, (QWEN,), split)
+    values = best_cosines(folder, rag)
+    print(
+        "Answered only where the closest sentence has at least this cosine with the question; else silent, or answered"
+    )
+    print(f"by the model without pages. {QWEN.name}, {len(values)} questions.\n")
+    rows = [_at_threshold(vanilla, rag, values, kept) for kept in SHARES]
+    shown = ("wrong of those answered %", "score %", "score, silent minus no threshold")
+    last = "score, without pages below it minus no threshold"
+    print(table(("answered %", "cosine from", "accuracy %", "hallucination %", *shown, last), rows))
+    right, wrong = (values[[x == letter for x in rag.outcomes]] for letter in "ci")
+    test = mannwhitneyu(right, wrong)
+    area, p = test.statistic / (len(right) * len(wrong)), p_text(float(test.pvalue))
+    print(f"A right answer's cosine is above a wrong one's with probability {area:.3f} (p {p}).\n")
+
+
+def _at_threshold(vanilla: Run, rag: Run, values: np.ndarray, share_kept: float) -> tuple[str, ...]:
+    least = float(np.sort(values)[::-1][max(0, round(share_kept * len(values)) - 1)])
+    above = values >= least
+    silent = "".join(x if one else "a" for x, one in zip(rag.outcomes, above, strict=True))
+    mixed = "".join(x if one else y for x, y, one in zip(rag.outcomes, vanilla.outcomes, above, strict=True))
+    told, wrong, tried = rates(silent), silent.count("i"), silent.count("i") + silent.count("c")
+    changes = [difference(one, rag.outcomes) if share_kept < 1 else "-" for one in (silent, mixed)]
+    shown = (told["accuracy"], told["hallucination"], share(wrong, tried), told["score"])
+    return percent(above.mean()), f"{least:.3f}", *shown, *changes
+
+
+DOCUMENTS = "edu-rag-whole-qwen1b"
+
+
+def documents(folder: Path, sample: str, split: str) -> None:
+    """Section 4.3: whole documents in the prompt, against the ten closest sentences, and against no pages."""
+    exam = exam_of(folder, sample, split)
+    named = {
+        "whole documents, cut at 7,500 characters": DOCUMENTS,
+        "ten closest sentences": QWEN.rag,
+        "no pages": QWEN.vanilla,
+    }
+    rows, outcomes = [], {}
+    for name, slug in named.items():
+        said = restricted(folder, exam, slug)
+        outcomes[name] = said.outcomes
+        read = [one.input_tokens or 0 for one in said.predictions.values()]
+        told = rates(said.outcomes)
+        rows.append((name, *(told[x] for x in ("accuracy", "hallucination", "score")), f"{np.mean(read):,.0f}"))
+    first, *others = named
+    print(f"{QWEN.name}, {len(exam.questions)} questions.\n")
+    print(table(("in the prompt", "accuracy %", "hallucination %", "score %", "tokens read a question"), rows))
+    print(
+        table(("whole documents minus", "score"), [(one, difference(outcomes[first], outcomes[one])) for one in others])
+    )
+
+
 PARTS: Mapping[str, Callable[[Path, str], None]] = {
+    "models": models,
     "tables": tables,
     "hallucination": hallucination,
     "coverage": coverage,
@@ -303,13 +431,20 @@ PARTS: Mapping[str, Callable[[Path, str], None]] = {
 def main() -> None:
     """Print one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=(*PARTS, "textbooks"))
+    names = (*PARTS, "textbooks", "thresholds", "thresholds-tqa", "documents", "fine-tuning")
+    parser.add_argument("part", choices=names)
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--sample", default=SAMPLE)
     parser.add_argument("--split", default=SPLIT)
     given = parser.parse_args()
-    if given.part == "textbooks":
-        textbooks(given.run, given.sample, given.split)
+    if given.part == "fine-tuning":
+        from edu_rag_fine_tuning_report import fine_tuning
+
+        fine_tuning(given.run)
+    elif given.part in ("textbooks", "documents"):
+        (textbooks if given.part == "textbooks" else documents)(given.run, given.sample, given.split)
+    elif given.part.startswith("thresholds"):
+        thresholds(given.run, given.sample, given.split)
     else:
         PARTS[given.part](given.run, given.sample)
 

@@ -1,7 +1,7 @@
 """Huo et al.'s self-check on real runs: what it says, how good a detector it is, what it is worth as a guard.
 
     python bench/papers/huo.py relations|detector|guard --run FOLDER [--sample NAME]
-    python bench/papers/huo.py textbooks|queries --run FOLDER --split test --sample NAME
+    python bench/papers/huo.py textbooks|queries|replaced|summary --run FOLDER --split test --sample NAME
     python bench/papers/huo.py stacks --run FOLDER --checks FILE
     python bench/papers/huo.py check --run FOLDER --to FILE [--n 100]
 
@@ -10,7 +10,7 @@ relation and its probabilities, so that guarded and unguarded figures come from 
 with each of the paper's three retrievers, on the answers of the model alone (four prompts a question), and writes JSON
 lines that `stacks` reads. `textbooks` and `queries` need no model, only the
 published predictions: they compare the guard with silence by confidence, and look for evidence in the best passage for
-the question, for question + answer, and for both.
+the question, for question + answer, and for both. `replaced` and `summary` read runs of bench/papers/paper_runs.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scored_runs import SAMPLE, SPLIT, difference, exam_of, p_text, percent, rates, run_of, share, table, unguarded
+from scored_runs import (
+    SAMPLE,
+    SPLIT,
+    difference,
+    exam_of,
+    p_text,
+    percent,
+    rates,
+    restricted,
+    run_of,
+    share,
+    table,
+    unguarded,
+)
 
 from baselines.chunk.sentences import windows
 from baselines.parts import Relation
@@ -421,7 +434,70 @@ def _kappa(pairs: Sequence[tuple[str, str]]) -> str:
     return f"{found.kappa:.2f} [{found.kappa_low:.2f}, {found.kappa_upp:.2f}]"
 
 
+REPLACED, SUMMARY = "huo-replace-qwen1b", "huo-summary-qwen1b"
+PAPER_REPLACED: Mapping[Relation, tuple[int, int, int]] = {"yes": (6, 8, 6), "no": (2, 9, 9), "not_related": (5, 8, 7)}
+"""Table 5: the model's answer is better, the reader's is better, equally good; 20 of each, by a person."""
+
+
+def replaced(given: argparse.Namespace) -> None:
+    """Table 5 in shape, by the key: the model's answer, and its answer when it reads the reader's extract."""
+    exam = exam_of(given.run, given.sample, given.split)
+    run = restricted(given.run, exam, REPLACED)
+    before, after = unguarded(run).outcomes, run.outcomes
+    checks = [checked_of(run.predictions[question.question_id].response) for question in exam.questions]
+    rows: list[tuple[object, ...]] = []
+    for relation, counts in PAPER_REPLACED.items():
+        rows.append((f"the paper, {NAMES[relation]} (20)", *(share(n, 20) for n in counts), "", "", ""))
+    groups = {NAMES[one]: [c is not None and c.relation == one for c in checks] for one in RELATIONS}
+    for name, kept in {**groups, "all": [True] * len(checks)}.items():
+        old, new = (np.array([x == "c" for x in text], dtype=np.int64)[np.array(kept)] for text in (before, after))
+        n = len(old)
+        if n == 0:
+            continue
+        only = (int((old > new).sum()), int((new > old).sum()))
+        both = (share(int(old.sum()), n), share(int(new.sum()), n))
+        rows.append(
+            (f"ours, {name} ({n})", *(share(x, n) for x in (*only, n - sum(only))), *both, difference(new, old))
+        )
+    head = ("relation (n)", "the model's is better %", "the reader's is better %", "equally good %")
+    print(table((*head, "model right %", "reader right %", "accuracy, reader's minus model's"), rows))
+
+
+def summary(given: argparse.Namespace) -> None:
+    """Section 5: the summary of three passages as the evidence, against one passage, and against one extract."""
+    exam = exam_of(given.run, given.sample, given.split)
+    named = {
+        "best passage": SYSTEMS["the model alone"],
+        "reader's extract of it": REPLACED,
+        "summary of three": SUMMARY,
+    }
+    rows, kept_by = [], {}
+    for name, slug in named.items():
+        run = restricted(given.run, exam, slug)
+        own = unguarded(run).outcomes
+        checks = [checked_of(run.predictions[question.question_id].response) for question in exam.questions]
+        said = np.array([(one.probabilities or {}).get("yes", 0.0) if one else 0.0 for one in checks])
+        silent = "".join(x if one and one.relation == "yes" else "a" for x, one in zip(own, checks, strict=True))
+        kept_by[name] = silent
+        counts, tried = _counts(checks), np.array([x in "ci" for x in own])
+        area = _area(said[tried], np.array([x == "c" for x in own])[tried])
+        told = rates(silent)
+        shares = (share(n, sum(counts)) for n in counts)
+        rows.append((name, *shares, area, told["hallucination"], told["score"], difference(silent, own)))
+    head = ("compared with", *(f"{name} %" for name in NAMES.values()), "area of the probability of Yes")
+    print(table((*head, "guarded: hallucination %", "guarded: score %", "guarded minus unguarded"), rows))
+    first, *others = named
+    print(
+        table(
+            (f"guarded score minus that with the {first}",),
+            [(difference(kept_by[x], kept_by[first]) + f" ({x})",) for x in others],
+        )
+    )
+
+
 PARTS = {
+    "replaced": replaced,
+    "summary": summary,
     "relations": relations,
     "detector": detector,
     "guard": guard,

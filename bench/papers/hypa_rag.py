@@ -5,7 +5,9 @@ Usage: bench/page.py papers/hypa_rag:claims
        bench/page.py papers/hypa_rag:retrieval --folder FOLDER
        bench/page.py papers/hypa_rag:textbooks --folder FOLDER --split test --sparse
        bench/page.py papers/hypa_rag:chunkers --folder FOLDER --split test
-       bench/page.py papers/hypa_rag:runs --folder FOLDER
+       bench/page.py papers/hypa_rag:chunker-answers --folder FOLDER      (runs of bench/papers/paper_runs.py)
+       bench/page.py papers/hypa_rag:number-answers --folder FOLDER --numbers       (the same)
+       bench/page.py papers/hypa_rag:runs --folder FOLDER [--split test]
        bench/page.py papers/hypa_rag:graph …          (see bench/papers/hypa_graph.py)
 
 FOLDER holds `dataset/` and `submissions/`, a dataset and the submissions of bench/board_runs.py. Prints Markdown.
@@ -22,6 +24,8 @@ PARTS = {
     "retrieval": "hypa_retrieval",
     "textbooks": "hypa_retrieval",
     "chunkers": "hypa_chunkers",
+    "chunker-answers": "hypa_answers",
+    "number-answers": "hypa_answers",
     "runs": "hypa_runs",
     "graph": "hypa_graph",
 }

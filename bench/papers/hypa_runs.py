@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from scored_runs import Run, difference, exam_of, rates, run_of, table
+from scored_runs import SPLIT, Run, difference, exam_of, rates, run_of, table
 
 SAMPLE = "stratified-500-seed-0"
 SLUGS = ("edu-rag-vanilla-gemma3", "hypa-fixed-k", "hypa-pa", "hypa-full")
@@ -32,8 +32,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     """Print the tables of the runs that are there."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="holds dataset/ and submissions/")
+    parser.add_argument("--split", default=SPLIT)
     given = parser.parse_args(arguments)
-    exam = exam_of(given.folder, SAMPLE)
+    exam = exam_of(given.folder, SAMPLE, given.split)
     found = {slug: run_of(given.folder, exam, slug) for slug in SLUGS}
     runs = {slug: run for slug, run in found.items() if run is not None}
     head = ["system", "score", "accuracy", "hallucination", "missing", "passages cited", "tokens read a question"]

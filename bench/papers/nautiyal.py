@@ -9,7 +9,9 @@ PART is one of
   cutoffs     figure 6: NDCG@k (with --plot writes docs/figures/papers/nautiyal-cutoffs.svg)
   behaviour   Table 6 and section 5.7: changed places, and finds of one system alone
   rerank      the hybrid's top 10 reranked by a bi-encoder (--runs and --n say of how many questions)
+  cross-encoder  the hybrid reranked by the models of nautiyal_training.py (--trained: the folder of their scores)
   answers     the three systems' answers on the board's questions (--run DIR: dataset and submissions)
+  free-text   answers in free text with sources (--run DIR of bench/papers/paper_runs.py), Mala et al.'s too
   latency     Table 3 and figure 12: milliseconds a part, and by corpus size (--plot: nautiyal-scaling.svg)
 The paper's figures are constants here; every other figure is measured.
 """
@@ -25,7 +27,9 @@ from statistics import mean, median, stdev
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import free_answers
 import nautiyal_behaviour
+import nautiyal_cross_encoder
 import nautiyal_latency
 import scored_runs
 from board_runs import table
@@ -169,6 +173,11 @@ def rerank_part(data: Medquad, options: argparse.Namespace) -> str:
     return nautiyal_behaviour.reranking(Search(data, rows), rows, options.reranker, options.seed)
 
 
+def cross_encoder_part(data: Medquad, options: argparse.Namespace) -> str:
+    """The hybrid reranked by trained cross-encoders, next to the three rankings."""
+    return nautiyal_cross_encoder.tables(data, options.trained, options.seed)
+
+
 def latency_part(data: Medquad, options: argparse.Namespace) -> str:
     """Milliseconds a question by part and by corpus size."""
     plot = FOLDER / "nautiyal-scaling.svg" if options.plot else None
@@ -177,7 +186,7 @@ def latency_part(data: Medquad, options: argparse.Namespace) -> str:
 
 def answers_part(options: argparse.Namespace) -> str:
     """The systems' scores on TQA, those of the same model without passages, and their differences."""
-    exam = scored_runs.exam_of(options.run, options.sample)
+    exam = scored_runs.exam_of(options.run, options.sample, options.split)
     found = {slug: scored_runs.run_of(options.run, exam, slug) for slug in (*SLUGS, CONTROL)}
     outcomes = {slug: run.outcomes for slug, run in found.items() if run is not None}
     missing = [f"`{slug}`" for slug in found if slug not in outcomes]
@@ -212,6 +221,7 @@ PARTS: dict[str, Callable[[Medquad, argparse.Namespace], str]] = {
     "cutoffs": cutoffs_part,
     "behaviour": behaviour_part,
     "rerank": rerank_part,
+    "cross-encoder": cross_encoder_part,
     "latency": latency_part,
 }
 
@@ -219,19 +229,26 @@ PARTS: dict[str, Callable[[Medquad, argparse.Namespace], str]] = {
 def main() -> None:
     """Print one part as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("part", choices=(*PARTS, "answers"))
-    parser.add_argument("--data", type=Path, help="MedQuAD's pairs as JSON lines (gzip); all parts but answers")
-    parser.add_argument("--run", type=Path, help="folder of the real run; answers only")
-    parser.add_argument("--sample", default=SAMPLE, help="which sample the runs are of; answers only")
+    parser.add_argument("part", choices=(*PARTS, "answers", "free-text"))
+    parser.add_argument(
+        "--data", type=Path, help="MedQuAD's pairs as JSON lines (gzip); all parts but answers, free-text"
+    )
+    parser.add_argument("--run", type=Path, help="folder of the real run; answers and free-text")
+    parser.add_argument("--sample", default=SAMPLE, help="which sample the runs are of; answers and free-text")
+    parser.add_argument("--split", default=scored_runs.SPLIT, help="which split the runs are of; answers and free-text")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--n", type=int, default=N, help="questions a run; rerank only")
     parser.add_argument("--timed", type=int, default=50, help="questions that are timed")
     parser.add_argument("--reranker", default="all-mpnet-base-v2", help="encoder that reranks")
+    parser.add_argument("--trained", type=Path, help="folder of the trained models' scores; cross-encoder only")
     parser.add_argument("--plot", action="store_true")
     options = parser.parse_args()
     if options.part == "answers":
         print(answers_part(options))
+        return
+    if options.part == "free-text":
+        print(free_answers.report(options.run, options.split, options.sample))
         return
     data = read(options.data)
     n_without = sum(not focus for focus in data.focus)

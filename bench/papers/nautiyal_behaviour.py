@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from board_runs import table
-from nautiyal_medquad import METHODS, Search
+from nautiyal_medquad import METHODS, Relevance, Search
 from nautiyal_tests import pooled_row
 
 from baselines.parts import Rank
@@ -30,10 +30,10 @@ def n_changed(first: Sequence[int], second: Sequence[int]) -> int:
     return max(len(first), len(second)) - same
 
 
-class _Shares:
+class Shares:
     """Means over questions with 95 % intervals; questions of one focus area are not independent."""
 
-    def __init__(self, search: Search, rows: Sequence[int]) -> None:
+    def __init__(self, search: Relevance, rows: Sequence[int]) -> None:
         names = {name: number for number, name in enumerate(dict.fromkeys(search.data.focus[row] for row in rows))}
         self._clusters = [names[search.data.focus[row]] for row in rows]
 
@@ -56,7 +56,7 @@ def tables(search: Search, rows: Sequence[int]) -> str:
     alone: list[tuple[str, ...]] = []
     for own in (True, False):
         asked = [row for row in rows if search.relevant(row, own=own)]
-        shares, ranked = _Shares(search, asked), {row: search.ranked(row, own=own) for row in asked}
+        shares, ranked = Shares(search, asked), {row: search.ranked(row, own=own) for row in asked}
         told = f"{'kept' if own else 'out'} ({len(asked)})"
         for first, second in combinations(METHODS, 2):
             found = shares.changes([(ranked[row][first], ranked[row][second]) for row in asked])
@@ -94,7 +94,7 @@ def reranking(search: Search, rows: Sequence[int], encoder: str, seed: int) -> s
         after = {row: _reordered(search, rank, row, places) for row, places in before.items()}
         told = f"{'kept' if own else 'out'} ({len(asked)})"
         pairs = [(before[row], after[row]) for row in asked]
-        moved.append((told, *PAPER_RERANKED, *_Shares(search, asked).changes(pairs)))
+        moved.append((told, *PAPER_RERANKED, *Shares(search, asked).changes(pairs)))
         values, reordered = search.measured(before, own=own), search.measured(after, own=own)
         for metric in ("P@1", "P@10", "MRR", "NDCG@10"):
             _, difference, interval, established = pooled_row(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import multiprocessing
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from baselines.embed import DEFAULT_MODEL, Encoder
 from baselines.models import cache_folder
@@ -93,35 +94,95 @@ def vectors_of(encoder: Encoder, texts: Sequence[str]) -> Any:
     return np.concatenate(parts)[[row_of[text] for text in texts]]
 
 
-class Search:
+class Relevance:
+    """Which pairs are relevant to a question, those of its focus area, and trec_eval's measures of rankings by it."""
+
+    def __init__(self, data: Medquad) -> None:
+        self.data, self._areas = data, data.by_focus()
+
+    def relevant(self, row: int, *, own: bool) -> list[int]:
+        """The rows of the same focus area."""
+        return [other for other in self._areas[self.data.focus[row]] if own or other != row]
+
+    def measured(self, ranked: Mapping[int, Sequence[int]], *, own: bool) -> Values:
+        """P, R, NDCG at 1 … 10 and MRR of rankings by row."""
+        found = measures(
+            {str(row): [str(one) for one in self.relevant(row, own=own)] for row in ranked},
+            {str(row): [str(one) for one in places] for row, places in ranked.items()},
+            tuple(range(1, K + 1)),
+        )
+        return {name: dict(zip(ranked, column, strict=True)) for name, column in found.items()}
+
+
+Found = tuple[list[ScoredPassage], list[ScoredPassage]]
+
+
+class _Look(NamedTuple):
+    """All that a search needs for each of the questions, by words and by meaning."""
+
+    index: BM25
+    documents: Any
+    questions: Sequence[str]
+    rows: Sequence[int]
+    vectors: Any
+
+    def found(self, place: int) -> Found:
+        """The best documents of one question, one more than is fused: its own pair may be taken out."""
+        scores = self.index.scores(self.questions[self.rows[place]])
+        return top(scores, CANDIDATES + 1), top(self.documents @ self.vectors[place], CANDIDATES + 1)
+
+    def all(self, workers: int) -> list[Found]:
+        """The same of all questions."""
+        places = range(len(self.rows))
+        if workers == 1:
+            return [self.found(place) for place in places]
+        _looks.append(self)
+        try:
+            with multiprocessing.get_context("fork").Pool(workers) as pool:
+                return pool.map(_found_by_worker, places, chunksize=AT_ONCE)
+        finally:
+            _looks.pop()
+
+
+_looks: list[_Look] = []
+"""Worker processes inherit it: documents and their index are too large to be sent to each."""
+
+
+def _found_by_worker(place: int) -> Found:
+    return _looks[-1].found(place)
+
+
+class Search(Relevance):
     """BM25 (variant rank_bm25, k1 1.5, b 0.75), dense, and both fused by RRF with 60, over all pairs.
 
     With `own` a question may find the pair that it was taken from; else that pair is taken out of each list before
     fusion, and out of what is relevant.
     """
 
-    def __init__(self, data: Medquad, rows: Sequence[int]) -> None:
-        self.data, self._areas = data, data.by_focus()
+    def __init__(self, data: Medquad, rows: Sequence[int], workers: int = 1) -> None:
+        super().__init__(data)
         index = BM25(data.for_words, k1=1.5, b=0.75, variant="rank_bm25")
         encoder = Encoder(DEFAULT_MODEL, cache=cache_folder())
         documents = vectors_of(encoder, data.for_meaning)
         distinct = sorted(set(rows))
         asked = vectors_of(encoder, [data.questions[row] for row in distinct])
-        n = CANDIDATES + 1  # one more, since the question's own pair may be taken out
-        self._found = {
-            row: (top(index.scores(data.questions[row]), n), top(documents @ vector, n))
-            for row, vector in zip(distinct, asked, strict=True)
-        }
-
-    def relevant(self, row: int, *, own: bool) -> list[int]:
-        """The rows of the same focus area."""
-        return [other for other in self._areas[self.data.focus[row]] if own or other != row]
+        look = _Look(index, documents, data.questions, distinct, asked)
+        self._found = dict(zip(distinct, look.all(workers), strict=True))
 
     def ranked(self, row: int, *, own: bool) -> dict[str, list[int]]:
         """The ten best rows by each method."""
-        lists = [[one for one in found if own or one.place != row][:CANDIDATES] for found in self._found[row]]
-        every: list[list[ScoredPassage]] = [*lists, rrf()(self.data.questions[row], (), lists, K)]
+        every: list[list[ScoredPassage]] = [*self._lists(row, own=own), self._fused(row, K, own=own)]
         return {name: [one.place for one in found[:K]] for name, found in zip(METHODS, every, strict=True)}
+
+    def fused(self, row: int, n: int, *, own: bool) -> list[int]:
+        """The `n` best rows of the hybrid."""
+        return [one.place for one in self._fused(row, n, own=own)]
+
+    def _lists(self, row: int, *, own: bool) -> list[list[ScoredPassage]]:
+        return [[one for one in found if own or one.place != row][:CANDIDATES] for found in self._found[row]]
+
+    def _fused(self, row: int, n: int, *, own: bool) -> list[ScoredPassage]:
+        return rrf()(self.data.questions[row], (), self._lists(row, own=own), n)
 
     def best(self, row: int, *, own: bool) -> list[int]:
         """A perfect system's result: only relevant rows."""
@@ -134,12 +195,3 @@ class Search:
         return {
             name: self.measured({row: ranked[row][name] for row in asked}, own=own) for name in (*METHODS, "perfect")
         }
-
-    def measured(self, ranked: dict[int, list[int]], *, own: bool) -> Values:
-        """trec_eval's measures of rankings by row."""
-        found = measures(
-            {str(row): [str(one) for one in self.relevant(row, own=own)] for row in ranked},
-            {str(row): [str(one) for one in places] for row, places in ranked.items()},
-            tuple(range(1, K + 1)),
-        )
-        return {name: dict(zip(ranked, column, strict=True)) for name, column in found.items()}

@@ -9,6 +9,16 @@ import numpy as np
 from edu_rag.statistics import RESAMPLES, cluster_ratios
 
 ByRow = Mapping[int, float]
+WHOLE = 10**9
+"""Differences are counted in parts of this size: the resampling adds whole numbers, and cuts others off."""
+
+
+def resampled(differences: Sequence[float], clusters: Sequence[int], seed: int, resamples: int) -> np.ndarray:
+    """The means of resampled differences, floats of shape (resamples,); clusters, numbered from 0, are drawn whole."""
+    counts = np.rint(np.asarray(differences, dtype=np.float64) * WHOLE).astype(np.int64)
+    sums = np.zeros(max(clusters) + 1, dtype=np.int64)
+    np.add.at(sums, np.asarray(clusters), counts)
+    return cluster_ratios(sums[None, :], np.bincount(clusters), seed, resamples)[:, 0] / WHOLE
 
 
 def bootstrap_p(differences: Sequence[float], seed: int, resamples: int = RESAMPLES) -> float:
@@ -16,8 +26,7 @@ def bootstrap_p(differences: Sequence[float], seed: int, resamples: int = RESAMP
 
     Such a share is not an exact p-value; it is what the paper's words describe. At least 1 / resamples.
     """
-    column = np.asarray(differences, dtype=np.float64)
-    means = cluster_ratios(column[None, :], np.ones(len(column), dtype=np.int64), seed, resamples)[:, 0]
+    means = resampled(differences, range(len(differences)), seed, resamples)
     share = min(float((means <= 0).mean()), float((means >= 0).mean()))
     return min(1.0, max(2 * share, 1 / resamples))
 
@@ -34,10 +43,9 @@ def pooled_row(first: ByRow, second: ByRow, focus: Sequence[str], seed: int) -> 
     """
     rows = list(first)
     names = {name: number for number, name in enumerate(dict.fromkeys(focus[row] for row in rows))}
-    numbers = np.array([names[focus[row]] for row in rows])
+    numbers = [names[focus[row]] for row in rows]
     differences = np.array([first[row] - second[row] for row in rows])
-    sums = np.bincount(numbers, weights=differences)
-    ratios = cluster_ratios(sums[None, :], np.bincount(numbers), seed)[:, 0]
+    ratios = resampled(differences, numbers, seed, RESAMPLES)
     low, high = np.quantile(ratios, (0.025, 0.975))
     shown = f"{100 * low:+.2f} … {100 * high:+.2f}"
     established = "yes" if low > 0 or high < 0 else "no"

@@ -14,6 +14,7 @@ import numpy as np
 
 from baselines.verify.guard import checked_of
 from edu_rag.files.dataset import Dataset
+from edu_rag.names import table_name
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, Verdict
 from edu_rag.statistics import paired, rate_intervals
 from harness.exam import Exam, open_exam
@@ -56,8 +57,8 @@ class Run(NamedTuple):
         return np.array([verdict.outcome in ("correct", "incorrect") for verdict in self.verdicts], dtype=np.int64)
 
 
-def exam_of(folder: Path, sample: str = SAMPLE, split: str = SPLIT) -> Exam:
-    """The exam of the folder's dataset."""
+def exam_of(folder: Path, sample: str | None = SAMPLE, split: str = SPLIT) -> Exam:
+    """The exam of the folder's dataset; without a sample, of the whole split."""
     return open_exam(Dataset(folder / "dataset"), split, sample)
 
 
@@ -70,13 +71,29 @@ def run_of(folder: Path, exam: Exam, slug: str) -> Run | None:
     name = exam.dataset.partition("#")[0].replace("@", "-")
     major, _, _ = name.partition(".")
     folders = sorted((folder / "submissions" / slug / "predictions").glob(f"{major}.*"), reverse=True)
-    files = [one / f"{exam.split}-{exam.sample}.jsonl" for one in sorted(folders, key=lambda one: one.name != name)]
+    files = [
+        one / f"{table_name(exam.split, exam.sample)}.jsonl"
+        for one in sorted(folders, key=lambda one: one.name != name)
+    ]
     path = next((one for one in files if one.is_file()), None)
     if path is None:
         return None
     predictions = read_predictions(path, exam.known)
     verdicts = [judge(q, exam.gold[q.question_id], predictions.get(q.question_id)) for q in exam.questions]
     return Run(slug, exam, predictions, verdicts, path)
+
+
+def restricted(folder: Path, exam: Exam, slug: str) -> Run:
+    """A system's run on an exam, or the part of a run on a larger sample. Ends the script where there is none."""
+    made_for = exam.dataset.partition("#")[0].replace("@", "-")
+    files = sorted((folder / "submissions" / slug / "predictions" / made_for).glob(f"{exam.split}*.jsonl"))
+    ids = [question.question_id for question in exam.questions]
+    for path in files:
+        said = read_predictions(path, exam.known)
+        if all(one in said for one in ids):
+            verdicts = [judge(q, exam.gold[q.question_id], said[q.question_id]) for q in exam.questions]
+            return Run(slug, exam, {one: said[one] for one in ids}, verdicts, path)
+    raise SystemExit(f"no run of {slug} in {folder} has all {len(ids)} questions")
 
 
 def unguarded(run: Run) -> Run:

@@ -15,6 +15,7 @@ from builder.dataset.changes_file import TAKEN_DOWN, changes_file, printable
 from builder.documents.dataset_documents import dataset_documents
 from builder.lost_hits import cause_of, counts_in_sources
 from builder.store.reader import INDEX_FILE, StoreReader
+from builder.store.store_folder import store_folder
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, TakeDowns, add_takedown, read_takedowns
 from builder.urls import canonical_or_none, host_of
 from edu_rag.errors import ConfigError, DataError, FaultsError, RecordError
@@ -325,8 +326,7 @@ class TakedownRequest:
 
 def _store_of(request: TakedownRequest) -> Path | None:
     """The crawl store to note the take-down in, or None if there is none. Raises DataError for a wrong --store."""
-    folder = request.folder if request.folder.name not in ("", "..") else request.folder.resolve()
-    store = request.store or folder.with_name(f"{folder.name}.crawl")
+    store = request.store or store_folder(request.folder)
     if (store / STORE_MARK).is_file():
         return store
     if request.store is not None:

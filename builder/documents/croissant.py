@@ -16,7 +16,6 @@ from edu_rag.files.table_rows import COLUMNS_IF_FILLED, CONFIGS, schema
 
 PARQUET = "application/x-parquet"
 DESCRIPTION = "School-science questions with web pages to answer them from: a dataset of the EDU-RAG benchmark."
-LICENSE = "https://creativecommons.org/licenses/by-nc/3.0/"
 
 
 VERSION = "http://mlcommons.org/croissant/1.0"
@@ -102,7 +101,7 @@ def croissant(
 ) -> bytes:
     """The file's bytes, a function of the arguments alone; `url` is where the dataset is published, once it is.
 
-    `licence` is that of the questions; TQA's if none is given. `without` are columns by table that the files lack.
+    `licence` is that of the questions, if it is known. `without` are columns by table that the files lack.
     """
     distribution, record_sets = [], []
     for (config, split), names in _by_table(files).items():
@@ -123,10 +122,10 @@ def croissant(
         "name": name,
         "description": DESCRIPTION,
         "version": version,
-        "license": licence or LICENSE,
         "url": url or f"urn:edu-rag:{name}",
         "citeAs": f"{name} {version}, a dataset of the EDU-RAG benchmark",
         "datePublished": _date(created_at),
     }
+    metadata |= {"license": licence} if licence else {}
     metadata |= {"distribution": distribution, "recordSet": record_sets} if distribution else {}
     return json.dumps(metadata, indent=1, ensure_ascii=False, sort_keys=True).encode() + b"\n"

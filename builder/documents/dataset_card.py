@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builder.documents.question_terms import QuestionTerms, terms_in, without_terms
+from builder.documents.question_terms import TQA_LICENCE, QuestionTerms, terms_in, without_terms
 from builder.documents.stats import MAX_HOSTS, DatasetStats
 from builder.lost_hits import fault_in_sources
 from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
@@ -128,9 +128,9 @@ sizes and times bounded), their main text extracted and cut into sentences. No p
 kept in `hits` with its fate, also where its page was dropped. The same crawl store and settings give the same bytes.
 """
 _HOW_WITHOUT_PAGES = "Questions and golds were read from their files; no search was made, so there are no pages.\n"
-_OF_TQA = """\
+_OF_TQA = f"""\
 - **Questions and golds** where they come from TQA (Kembhavi et al., *Are You Smarter Than A Sixth Grader? Textbook
-  Question Answering for Multimodal Machine Comprehension*, CVPR 2017), built from CK-12 material: CC BY-NC 3.0; else
+  Question Answering for Multimodal Machine Comprehension*, CVPR 2017), built from CK-12 material: {TQA_LICENCE}; else
   under the terms of their own source.
 """
 _NOT_OF_TQA = "- **Questions and golds** are under the terms of their own source. No id is one of TQA's.\n"

@@ -20,7 +20,7 @@ from types import TracebackType
 
 import msgspec
 
-from builder.documents.question_terms import terms_in
+from builder.documents.question_terms import TQA_LICENCE, terms_in
 from builder.documents.stats import is_tqa_id
 from builder.question_sets.question_flags import is_meta_choice, plain, unordered_identity
 from edu_rag.errors import ConfigError, DataError
@@ -242,7 +242,7 @@ POISON = frozenset({"injection", "hidden_text", "leak_question", "leak_key"})
 """Pages with these flags could teach a model their authors' planted text, or a question of the benchmark."""
 TRIES = 60
 """Pages looked at for one negative before it is given up."""
-_OF_TQA = "questions and golds from TQA are CC BY-NC 3.0 (not for commercial use), others under their source's terms"
+_OF_TQA = f"questions and golds from TQA are {TQA_LICENCE} (not for commercial use), others under their source's terms"
 
 
 def licence_line(dataset: Dataset) -> str:

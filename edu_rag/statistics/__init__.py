@@ -1,5 +1,6 @@
 """How sure a score is, and whether systems differ: exact bootstraps and tests on three-valued outcomes."""
 
+from edu_rag.significance import ALPHA
 from edu_rag.statistics.bootstrap import (
     EXACT_METHOD,
     LESSON_METHOD,
@@ -14,8 +15,8 @@ from edu_rag.statistics.bootstrap import (
     rate_intervals,
 )
 from edu_rag.statistics.distributions import fair_sum, fair_tail, sum_distribution
+from edu_rag.statistics.holm_correction import holm, pairwise_p
 from edu_rag.statistics.paired_tests import (
-    ALPHA,
     McNemar,
     Paired,
     mcnemar,
@@ -26,7 +27,7 @@ from edu_rag.statistics.paired_tests import (
     sign_flip_p,
 )
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, shared_lessons, strict_points_of, units_of
-from edu_rag.statistics.ranks import holm, pairwise_p, rank_groups
+from edu_rag.statistics.ranks import rank_groups
 from edu_rag.statistics.test_power import (
     Spread,
     n_needed,

@@ -8,28 +8,14 @@ from itertools import combinations
 
 import numpy as np
 
-from edu_rag.statistics.paired_tests import ALPHA, Differ, pair_p
+from edu_rag.significance import ALPHA
+from edu_rag.statistics.holm_correction import holm
+from edu_rag.statistics.paired_tests import Differ
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, same_length, unit_sums, units_of
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's (1979) adjusted p-values, in the order given: significant at alpha where <= alpha."""
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    adjusted, highest = [0.0] * len(p_values), 0.0
-    for position, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - position) * p_values[index]))
-        adjusted[index] = highest
-    return adjusted
-
-
-def pairwise_p(systems: Sequence[Outcomes], lessons: Lessons | None = None) -> dict[tuple[int, int], float]:
-    """Holm-adjusted sign-flip p of every pair of systems (i < j) on the same questions."""
-    plain = pair_p(systems, lessons)
-    return dict(zip(plain, holm(list(plain.values())), strict=True))
-
-
 def _decisive_p(systems: Sequence[Outcomes], alpha: float, lessons: Lessons | None) -> dict[tuple[int, int], float]:
-    """As `pairwise_p`, where a value may be larger than the exact one as long as both are <= alpha.
+    """As `holm_correction.pairwise_p`, where a value may be larger than the exact one as long as both are <= alpha.
 
     The sum of fair signs with sizes s reaches t with probability <= 2 exp(-t^2 / 2 sum(s^2)) (Hoeffding 1963, theorem
     2). Where that is <= alpha / number of pairs, Holm finds a difference with either of the two, and the same for all

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.build import store_folder
+from builder.store.store_folder import store_folder
 
 
 @pytest.fixture

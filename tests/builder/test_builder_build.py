@@ -24,13 +24,14 @@ import pytest
 from builder_crash import tree
 from builder_store import n_fetches, responses
 
-from builder.build import build, replay, store_folder
+from builder.build import build, replay
 from builder.config import to_config
 from builder.dataset.check_dataset import check_folder
 from builder.deriving import page_stage
 from builder.deriving.page_stage import PageResult
 from builder.store.crawl_store import CrawlStore, StoreReader
 from builder.store.page_cache import CACHE_FILE
+from builder.store.store_folder import store_folder
 from builder.store.takedowns import TakeDown, add_takedown, read_takedowns
 from edu_rag.__main__ import main
 from edu_rag.errors import ConfigError, DataError

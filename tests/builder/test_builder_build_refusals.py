@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.build import build, read_inputs, store_folder
+from builder.build import build, read_inputs
 from builder.config import to_config
+from builder.store.store_folder import store_folder
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import Manifest

@@ -10,11 +10,12 @@ import pytest
 from builder_crash import tree, write_web
 from click.testing import CliRunner
 
-from builder.build import build, read_round, replay, store_folder
+from builder.build import build, read_round, replay
 from builder.commands import build as build_command
 from builder.config import BuildConfig, to_config
 from builder.crawl import Round, why_other_version
 from builder.store.reader import StoreReader
+from builder.store.store_folder import store_folder
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import Manifest

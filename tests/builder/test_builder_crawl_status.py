@@ -12,13 +12,14 @@ import pytest
 from click.testing import CliRunner
 from test_builder_search_chain import questions_in
 
-from builder.build import build, store_folder
+from builder.build import build
 from builder.commands import crawl
 from builder.config import to_config
 from builder.crawl_status import BARRED, DONE, FAILED, LOST, WAITING, crawl_status, state_of
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
 from builder.store.crawl_store import CrawlStore
+from builder.store.store_folder import store_folder
 from edu_rag.errors import DataError
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)

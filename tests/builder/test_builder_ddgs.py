@@ -14,13 +14,14 @@ from builder_web import Answer, Web, serving
 from test_builder_search_api import wikipedia_hits
 from test_builder_search_chain import WIKIPEDIA, hits_of, questions_in
 
-from builder.build import build, store_folder
+from builder.build import build
 from builder.config import to_config
 from builder.search import open_engines
 from builder.search.engines.ddgs_engine import DdgsEngine, read_ddgs
 from builder.search.settings import DdgsConfig
 from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import CrawlStore
+from builder.store.store_folder import store_folder
 from edu_rag.errors import ConfigError, EngineError, FaultsError, MissingExtraError
 
 backends = pytest.importorskip("ddgs.engines", reason="ddgs is not installed: its engine is not tested").ENGINES["text"]

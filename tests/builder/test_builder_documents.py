@@ -204,7 +204,8 @@ def test_a_persons_own_settings_of_matplotlib_move_no_byte(folder: Path, tmp_pat
 
 
 def test_a_replay_to_another_place_leaves_the_report_of_the_build_alone(folder: Path, tmp_path: Path) -> None:
-    from builder.build import replay, store_folder
+    from builder.build import replay
+    from builder.store.store_folder import store_folder
 
     store = store_folder(folder)
     before = (store / "report.html").read_bytes()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from builder_crash import environment, tree
 
-from builder.build import build, read_inputs, store_folder
+from builder.build import build, read_inputs
 from builder.clock import LOCAL_INSTANT
 from builder.config import to_config
 from builder.deriving import early_extraction as early_module
@@ -28,6 +28,7 @@ from builder.deriving.page_stage import PageJob, PageResult, PageSettings
 from builder.fetch import Fetched
 from builder.store.crawl_store import CrawlStore, StoreReader
 from builder.store.page_cache import CACHE_FILE, PageCache
+from builder.store.store_folder import store_folder
 from builder.store.takedowns import TakeDown, add_takedown
 from edu_rag.errors import MissingExtraError
 from edu_rag.progress import BuildLog, logging_to

@@ -14,13 +14,14 @@ from builder_web import Answer, Web, serving
 from test_builder_build import tree
 from test_builder_search_chain import hits_of, questions_in
 
-from builder.build import build, replay, store_folder
+from builder.build import build, replay
 from builder.config import BuildConfig, config_sha256, to_config
 from builder.search import open_engines, reader_of
 from builder.search.combine import open_chain
 from builder.search.web.guarded_connection import names_inside_address
 from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import CrawlStore
+from builder.store.store_folder import store_folder
 from edu_rag.errors import ConfigError, EngineError, FaultsError
 
 # Hits lie at addresses that are refused, so that no test ever dials out.

@@ -11,12 +11,13 @@ from builder_web import Answer, Web, Writer, serving
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.build import build, store_folder
+from builder.build import build
 from builder.config import BuildConfig, to_config
 from builder.search.engines.google import MAX_BARREN, GoogleEngine, read_google, real_result
 from builder.search.settings import GoogleConfig
 from builder.search_results import RawResponse
 from builder.store.crawl_store import CrawlStore
+from builder.store.store_folder import store_folder
 from edu_rag.errors import EngineError
 from edu_rag.files.dataset import Dataset
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from builder_dataset import hit, tables, write
 
-from builder.build import build, replay, store_folder
+from builder.build import build, replay
 from builder.config import to_config
 from builder.crawl_status import crawl_status
 from builder.dataset.check_dataset import check_folder
@@ -20,6 +20,7 @@ from builder.fetch.hit_detail import detail_of
 from builder.lost_hits import LOST_OUTCOMES, LOST_STATUSES, cause_of, counts_in_sources, losses_in_sources, losses_of
 from builder.search_results import SearchResult
 from builder.store.crawl_store import CrawlStore
+from builder.store.store_folder import store_folder
 from edu_rag.__main__ import main
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from builder_crash import tree
 
-from builder.build import build, replay, store_folder
+from builder.build import build, replay
 from builder.config import ExtractConfig, FilterConfig, LabelConfig, to_config
 from builder.deriving import page_stage
 from builder.deriving.known_pages import KnownPages
@@ -23,6 +23,7 @@ from builder.deriving.page_stage import PageJob, PageResult, PageSettings, PageS
 from builder.extract.extract import Extracted, ExtractionFailure, packed, unpacked
 from builder.store.crawl_store import StoreReader
 from builder.store.page_cache import CACHE_FILE, PageCache
+from builder.store.store_folder import store_folder
 from edu_rag.files.manifest import Manifest
 from edu_rag.gold import Gold
 from edu_rag.records import Question, WebPage, page_id_of

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from test_builder_search_api import wikipedia_hits
 from test_builder_search_chain import WIKIPEDIA, questions_in
 
-from builder.build import build, replay, store_folder
+from builder.build import build, replay
 from builder.commands import build as build_command
 from builder.config import to_config
 from builder.question_sets.question_files import read_questions
 from builder.rehearsal import RESULTS_PER_REQUEST, Rehearsal, rehearse
 from builder.search import ENGINES
+from builder.store.store_folder import store_folder
 from edu_rag.draw_sample import choose
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset import Dataset

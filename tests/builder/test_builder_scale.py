@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from builder_crash import tree
 
-from builder.build import build, read_inputs, store_folder
+from builder.build import build, read_inputs
 from builder.config import ExtractConfig, FilterConfig, LabelConfig, ScaleConfig, read_config
 from builder.deriving import scale
 from builder.deriving.derive import derive
 from builder.deriving.page_stage import PageSettings
 from builder.store.crawl_store import CrawlStore
+from builder.store.store_folder import store_folder
 from edu_rag.errors import DataError
 from edu_rag.files.manifest import Manifest
 

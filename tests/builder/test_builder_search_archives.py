@@ -17,12 +17,13 @@ from test_builder_build import SENTENCES, html, question, tree
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from builder.build import build, replay, store_folder
+from builder.build import build, replay
 from builder.clock import LOCAL_INSTANT
 from builder.config import read_config, to_config
 from builder.search.engines.folder_engine import FolderEngine, WarcPages, _status
 from builder.search.engines.zim_engine import ZimEngine, ZimSite, word_sets
 from builder.search.settings import FolderConfig, ZimConfig
+from builder.store.store_folder import store_folder
 from builder.urls import canonical_url
 from edu_rag.errors import ConfigError
 from edu_rag.files.dataset import Dataset

@@ -17,7 +17,7 @@ from test_builder_build import SENTENCES, html, question, tree
 from test_builder_google import results as google_hits
 from test_builder_search_api import KEY, brave_hits, ok, searxng_hits, wikipedia_hits
 
-from builder.build import build, replay, store_folder
+from builder.build import build, replay
 from builder.clock import LOCAL_INSTANT
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
 from builder.search import ENGINES
@@ -25,6 +25,7 @@ from builder.search.combine import Combined, combined, fused, open_chain
 from builder.search.settings import SearchConfig, engines_of, is_offline
 from builder.search_results import State
 from builder.store.crawl_store import CrawlStore, Search
+from builder.store.store_folder import store_folder
 from edu_rag.errors import ConfigError, DataError, EngineError, FaultsError
 from edu_rag.files.dataset import Dataset
 

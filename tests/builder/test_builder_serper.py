@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_builder_search_chain import hits_of, questions_in
 
-from builder.build import build, store_folder
+from builder.build import build
 from builder.config import BuildConfig, to_config
 from builder.search import open_engines
 from builder.search.engines.serper import read_serper
 from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import CrawlStore
+from builder.store.store_folder import store_folder
 from edu_rag.errors import ConfigError, EngineError, FaultsError
 
 KEY = "serper-secret-0123456789abcdef"
