@@ -174,7 +174,7 @@ def rerank_part(data: Medquad, options: argparse.Namespace) -> str:
 
 
 def cross_encoder_part(data: Medquad, options: argparse.Namespace) -> str:
-    """The hybrid reranked by trained cross-encoders, beside the three rankings."""
+    """The hybrid reranked by trained cross-encoders, next to the three rankings."""
     return nautiyal_cross_encoder.tables(data, options.trained, options.seed)
 
 

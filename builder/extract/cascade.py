@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builder.extract.extraction_tools import (
     PageShape,
@@ -25,6 +25,9 @@ from builder.extract.extraction_tools import (
 )
 from builder.extract.page_text import clean_text, parse_html
 
+if TYPE_CHECKING:
+    from builder.extract.text_estimate import PageEstimate
+
 MIN_BYTES = 512
 """The paper drops pages under 0.5 KB (EDU-RAG section 3.2)."""
 SHARE = 0.5
@@ -34,6 +37,12 @@ NEARLY_ALL = 0.85
 """Main content of so many characters that is such a share of all text of its page: there is little left to decide, and
 resiliparse, which takes a tenth of the time, keeps lists and boxes that trafilatura drops.
 """
+SURE = 0.95
+"""Expected F1 from which resiliparse's text is used and trafilatura is not run at all."""
+LEAD = 0.02
+"""What trafilatura's text is preferred by: on most pages both are good, and its text has less of the page's frame."""
+POOR = 0.3
+"""Expected F1 under which trafilatura's full mode, which compares its text with two other tools', is tried too."""
 FAST, FULL, MAIN, PLAIN = "trafilatura-fast", "trafilatura", "resiliparse", "plain"
 _ALL = "resiliparse-all"
 
@@ -159,6 +168,61 @@ def _is_nearly_all(page: _Page) -> bool:
     """Whether a page's main content is long, and most of its text. Compares texts as they come: cleaning is slow."""
     n_main = len(page.raw_of(MAIN))
     return n_main >= LONG_CHARS and 0 < NEARLY_ALL * len(page.raw_of(_ALL)) <= n_main
+
+
+class _Rated(NamedTuple):
+    """One tool's clean text with the F1 that is expected of it; that of trafilatura's with its lead."""
+
+    expected: float
+    tool: str
+    text: str
+
+    @property
+    def is_long(self) -> bool:
+        return _n_bytes(self.text) >= MIN_BYTES
+
+
+def cascade_v3(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
+    """The text that the estimate of the page's blocks expects most of; `cascade_v1` where no text is long."""
+    tools, page = tools_for(shape, skip), _Page(html, tree, shape)
+    if tree is None or not {FAST, FULL, MAIN} <= set(tools):
+        return _first_good(page, tools)
+    found = estimated(page)
+    # The estimate may have removed parts of the tree: a page without a long text is parsed again.
+    return found if found is not None else _first_good(_Page(html, parse_html(html), shape), tools)
+
+
+def estimated(page: _Page, chances_of: Callable[[Any], Any] | None = None) -> ToolOutput | None:
+    """Resiliparse's text if it is surely good, else the best of two or three; None if none is long."""
+    from builder.extract.text_estimate import estimate_of
+
+    estimate = estimate_of(page.prepared, chances_of)
+    if estimate is None:
+        return None
+    estimate.drop_frame()
+    best = _best_rated(page, estimate)
+    return page.answer(best.text, best.tool) if best is not None else None
+
+
+def _best_rated(page: _Page, estimate: PageEstimate) -> _Rated | None:
+    def rated(tool: str, lead: float) -> _Rated:
+        text = clean_text(page.raw_of(tool))
+        return _Rated(estimate.expected_f1(text) + lead if text else 0.0, tool, text)
+
+    main = rated(MAIN, 0.0)
+    if main.is_long and main.expected >= SURE:
+        return main
+    found = [rated(FAST, LEAD), main]
+    if not any(one.is_long and one.expected >= POOR for one in found):
+        found.append(rated(FULL, 0.0))
+    return max((one for one in found if one.is_long), key=lambda one: one.expected, default=None)
+
+
+def estimated_page(html: str) -> _Page | None:
+    """A page as `cascade_v3` estimates it; None for one whose shape does not allow that."""
+    shape = page_shape(html)
+    tree = parse_html(html) if shape.may_judge and shape.may_nest else None
+    return None if tree is None else _Page(html, tree, shape)
 
 
 def _first_good(page: _Page, tools: tuple[str, ...]) -> ToolOutput:

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import msgspec
 
 from builder.extract import extraction_tools as extract_tools
-from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, cascade_v2, raw_text
-from builder.extract.extraction_tools import PageShape, ToolOutput, page_shape, refused
+from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, cascade_v2, cascade_v3, raw_text
+from builder.extract.extraction_tools import PageShape, ToolOutput, page_shape, refused, without_long_scripts
 from builder.extract.page_text import clean_text, page_title, parse_html
 from builder.labels.hidden_text import hidden_text_of
 from edu_rag.errors import ConfigError, MissingExtraError
@@ -103,13 +103,14 @@ def _resiliparse_v1(html: str, tree: Any) -> str:
 EXTRACTORS: Mapping[str, Extractor] = {
     "cascade-v1": cascade_v1,
     "cascade-v2": cascade_v2,
+    "cascade-v3": cascade_v3,
     "trafilatura-v1": _single("trafilatura", _trafilatura_v1),
     "resiliparse-v1": _single("resiliparse", _resiliparse_v1),
     "newspaper3k-v1": _single("newspaper3k", lambda html, tree: extract_tools.newspaper3k_text(html)),
     "bs4-v1": _single("bs4", lambda html, tree: extract_tools.bs4_text(html)),
 }
 """The named, versioned extractors of build.toml."""
-CASCADES = frozenset({"cascade-v1", "cascade-v2"})
+CASCADES = frozenset({"cascade-v1", "cascade-v2", "cascade-v3"})
 
 
 def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[str, ...] = ()) -> Outcome:
@@ -121,6 +122,7 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
     from builder.extract.page_facts import page_facts
     from builder.labels.language import language_of
 
+    body = without_long_scripts(body)
     reason = refused(body)
     if reason is not None:
         return ExtractionFailure(reason=reason)

@@ -143,6 +143,9 @@ def plain_text(html: str) -> str:
 
 
 MAX_BYTES = 5_000_000
+MAX_SCRIPT_BYTES = 10_000
+"""Longer scripts of a page that is too large are left out before it is refused: shops put their whole state in one."""
+_SCRIPT = re.compile(rb"<(/?)script\b", re.IGNORECASE)
 MAX_TAGS = 100_000
 """Above these a page is refused: no honest page of text is so large."""
 MAX_ATTRIBUTES = 2_000
@@ -190,6 +193,27 @@ class PageShape:
     def may_nest(self) -> bool:
         """Whether tools may follow the nesting: resiliparse's time grows with depth, libxml2 drops deeper elements."""
         return self.may_parse and self.depth <= MAX_DEPTH
+
+
+def without_long_scripts(body: bytes) -> bytes:
+    """A page of more than MAX_BYTES without its long scripts, in one pass; a smaller one as it is."""
+    if not MAX_BYTES < len(body) <= MAX_SHRUNK_BYTES:
+        return body
+    kept, start, opened = [], 0, None
+    for mark in _SCRIPT.finditer(body):
+        if not mark[1]:
+            opened = mark.start() if opened is None else opened
+        elif opened is not None:
+            if mark.start() - opened > MAX_SCRIPT_BYTES:
+                kept.append(body[start:opened])
+                kept.append(b"<script>")
+                start = mark.start()
+            opened = None
+    return b"".join([*kept, body[start:]])
+
+
+MAX_SHRUNK_BYTES = 20_000_000
+"""Larger pages are refused as they are."""
 
 
 def refused(body: bytes) -> str | None:

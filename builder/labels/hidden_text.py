@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -120,15 +121,24 @@ def _hidden_selectors(tree: Any) -> frozenset[str]:
     return frozenset(selector for selector, hidden in found.items() if hidden)
 
 
-def _selectors_of(element: Any) -> Iterator[str]:
-    tag = str(element.tag)
+def _selectors_of(tag: str, classes: str | None, identity: str | None) -> Iterator[str]:
     yield tag
-    marks = [f".{name}" for name in str(element.get("class") or "").split()[:30]]
-    if element.get("id"):
-        marks.append(f"#{element.get('id')}")
+    marks = [f".{name}" for name in (classes or "").split()[:30]]
+    if identity:
+        marks.append(f"#{identity}")
     for mark in marks:
         yield mark
         yield tag + mark
+
+
+@lru_cache(maxsize=2_000)
+def _is_selected(tag: str, classes: str | None, identity: str | None, selectors: frozenset[str]) -> bool:
+    """Whether one of the selectors selects such an element: a page has few kinds of them."""
+    return not selectors.isdisjoint(_selectors_of(tag, classes, identity))
+
+
+MAX_BRIEF = 200
+_hides_briefly = lru_cache(maxsize=2_000)(hides)
 
 
 def _is_hidden(element: Any, selectors: frozenset[str]) -> bool:
@@ -140,10 +150,10 @@ def _is_hidden(element: Any, selectors: frozenset[str]) -> bool:
 def _hides(element: Any, selectors: frozenset[str]) -> bool:
     if element.get("hidden") is not None and element.get("hidden") != "until-found":
         return True
-    if selectors and not selectors.isdisjoint(_selectors_of(element)):
+    if selectors and _is_selected(str(element.tag), element.get("class"), element.get("id"), selectors):
         return True
     style = str(element.get("style") or "")
-    if style and hides(style):
+    if style and (_hides_briefly(style) if len(style) <= MAX_BRIEF else hides(style)):
         return True
     colour = _colours(element).get("color") if "color" in style or element.get("color") else None
     return colour is not None and colour == _background(element)
