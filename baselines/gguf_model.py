@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from baselines.models import device, locate
-from baselines.prompts.generate import Generated, Likelihoods, NextToken
+from baselines.prompts.generate import Generated, Likelihoods, NextToken, words_of
 from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import MissingExtraError, SubmissionError
 
@@ -135,16 +135,9 @@ class LocalModel:
         table = torch.log_softmax(self._forward([ids], keep=1).logits[0, -1], dim=-1)
         found = []
         for text in texts:
-            tokens = self._tokens_of(text)
+            tokens = words_of(text, lambda form: self._ids(form, special=False))
             found.append(float(torch.logsumexp(table[tokens], dim=0)) if tokens else -math.inf)
         return NextToken(found, len(ids))
-
-    def _tokens_of(self, text: str) -> list[int]:
-        """The single tokens that say a text, without and with a space before it, in its usual cases."""
-        word = text.strip()
-        forms = [space + form for form in (word, word.lower(), word.upper(), word.capitalize()) for space in ("", " ")]
-        rows = [self._ids(form, special=False) for form in forms]
-        return sorted({row[0] for row in rows if len(row) == 1})
 
     def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """Log-probabilities of each continuation's tokens after the prefix, which is read only once.

@@ -82,8 +82,7 @@ def bm25_system(k1: float = 1.5, b: float = 0.75) -> Callable[[SystemQuestion], 
     """
 
     def score(sentences: Sequence[str], queries: Sequence[str]) -> list[ChoiceMatch]:
-        index = BM25(sentences, k1=k1, b=b)
-        tables = [index.scores(query) for query in queries]
+        tables = BM25(sentences, k1=k1, b=b).scores_of(queries)
         return [ChoiceMatch(float(table.max()), int(table.argmax())) for table in tables]
 
     def supports(text: str, sentence: str, score: float) -> bool:

@@ -88,13 +88,13 @@ def as_asked(question: Question, pages: Sequence[WebPage] = ()) -> SystemQuestio
 
 
 def _models(system: str) -> Models:
-    from baselines.gguf_model import LocalModel
     from baselines.house.signs import Models
+    from baselines.local_model import local_model
 
     if system == PAGES:
         return Models()
     if system == "house-light":
-        return Models(small=LocalModel("smollm2-135m"))
+        return Models(small=local_model("smollm2-135m"))
     from baselines.embed import Encoder
     from baselines.house.system import HouseModel
 

@@ -77,7 +77,9 @@ def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Pat
     from leaderboard.board.private_gold import hidden_splits, is_hidden, without_predictions
     from leaderboard.systems.stored_predictions import with_predictions
 
-    groups, hidden = collect(results), hidden_splits(datasets)
+    groups = collect(results)
+    say(f"read {sum(len(group.results) for group in groups):,} scorecard(s) below {results}")
+    hidden = hidden_splits(datasets)
     board_file = board_beside(results)
     if board_file is not None:
         check_pins(board_file, datasets, groups)
@@ -199,6 +201,14 @@ def board(
       edu-rag board leaderboard/results --submissions submissions --dataset tqa-val --out site
       edu-rag board results --out site --json | jq '.tables[0].rows[0].score'
     """
+    from leaderboard.site import check_apart, check_target, write_site
+
+    check_target(out, results)
+    for given in (*datasets, *submissions):
+        check_apart(out, given)
+    groups = _collected(results, submissions, datasets)
+
+    # After the first message: the pages' libraries take several times as long to load as the scorecards to read.
     from edu_rag.files.board_file import board_beside, read_board_file
     from leaderboard.board.export_board import board_values
     from leaderboard.board.present import present
@@ -207,12 +217,7 @@ def board(
     from leaderboard.edition import Edition
     from leaderboard.exams import open_exams
     from leaderboard.history.errata import errata_beside
-    from leaderboard.site import check_apart, check_target, write_site
 
-    check_target(out, results)
-    for given in (*datasets, *submissions):
-        check_apart(out, given)
-    groups = _collected(results, submissions, datasets)
     board_file = board_beside(results)
     shown = present(groups)
     edition = Edition(

@@ -32,11 +32,20 @@ FIXTURES = {
     "encoder": "model",
     "in_models": "model",
     "smollm2": "model",
+    "by_transformers": "model",
 }
 """Fixtures that need something, and the marker of each."""
 WORDS = {
     "process": ("subprocess.", "Popen(", "multiprocessing", "os.fork"),
-    "model": ("LocalModel(", "LlamaCppModel(", "Encoder(", "Encoder.default", "SentenceTransformer(", "fine_tuned("),
+    "model": (
+        "LocalModel(",
+        "local_model(",
+        "LlamaCppModel(",
+        "Encoder(",
+        "Encoder.default",
+        "SentenceTransformer(",
+        "fine_tuned(",
+    ),
     "browser": ("chromium",),
 }
 """What in the text of a test function shows a need."""

@@ -94,7 +94,7 @@ class _Lexical:
         words = sorted(set(tokenise(claim)) - self._asked)
         if not words:
             return self.of_question * 0
-        found = np.array([self._index.scores(word) > 0 for word in words])
+        found = np.array([scores > 0 for scores in self._index.scores_of(words)])
         n, df = found.shape[1], found.sum(axis=1)
         rarity = np.log1p((n - df + 0.5) / (df + 0.5))
         total: Scores = rarity @ found / rarity.sum()

@@ -92,9 +92,9 @@ def house_system(models: Models, fitted: Fitted) -> Callable[[SystemQuestion], S
 def house_light(weights: str | Path = "weights.json") -> Callable[[SystemQuestion], SystemAnswer]:
     """The system with SmolLM2 alone, as the demo and the board run it."""
     fitted = read_fitted(Path(weights))
-    from baselines.gguf_model import LocalModel
+    from baselines.local_model import local_model
 
-    return house_system(Models(small=LocalModel("smollm2-135m")), fitted)
+    return house_system(Models(small=local_model("smollm2-135m")), fitted)
 
 
 def house(weights: str | Path = "weights.json") -> Callable[[SystemQuestion], SystemAnswer]:

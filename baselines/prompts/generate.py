@@ -101,6 +101,14 @@ class NextToken(NamedTuple):
     n_input: int
 
 
+def words_of(text: str, ids_of: Callable[[str], Sequence[int]]) -> list[int]:
+    """The single tokens that say a text, without and with a space before it, in its usual cases."""
+    word = text.strip()
+    forms = [space + form for form in (word, word.lower(), word.upper(), word.capitalize()) for space in ("", " ")]
+    rows = [ids_of(form) for form in forms]
+    return sorted({row[0] for row in rows if len(row) == 1})
+
+
 class LanguageModel(Protocol):
     """A model in this process or behind a server."""
 

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_FEW = 1_000
-
-
 def best(scores: dict[int, float], k: int) -> list[ScoredPassage]:
     """The `k` best places, best first; ties go to the smaller place."""
     return [
@@ -28,12 +25,8 @@ def top(scores: NDArray[np.floating[Any]], k: int) -> list[ScoredPassage]:
     k = min(max(k, 0), len(scores))
     if k == 0:
         return []
-    if k == len(scores) or len(scores) < _FEW:
-        order = (-scores).argsort(kind="stable")[:k]
-    else:
-        # Sorting a hundred thousand scores for the sake of ten would cost more than scoring them.
-        least = np.partition(scores, len(scores) - k)[len(scores) - k]
-        above = np.flatnonzero(scores > least)
-        order = above[np.argsort(-scores[above], kind="stable")]
-        order = np.concatenate([order, np.flatnonzero(scores == least)[: k - len(order)]])
-    return [ScoredPassage(place, score) for place, score in zip(order.tolist(), scores[order].tolist(), strict=True)]
+    # Sorting all scores for the sake of ten would cost more than scoring them.
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    places = (scores >= least).nonzero()[0]
+    order = places[(-scores[places]).argsort(kind="stable")[:k]]
+    return list(map(ScoredPassage, order.tolist(), scores[order].tolist()))

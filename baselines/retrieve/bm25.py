@@ -7,10 +7,10 @@ only the query's terms over cached integer token ids (docs/benchmarks.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate
-from typing import TYPE_CHECKING, Literal, get_args
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from baselines.parts import Rank, ScoredPassage
 from baselines.retrieve import top
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["BM25", "Variant", "bm25", "check_parameters", "tokenise"]
 
 Variant = Literal["lucene", "rank_bm25"]
+_VARIANTS = get_args(Variant)
 K1, B = 1.5, 0.75
 EPSILON = 0.25
 """rank_bm25's: what share of the mean idf a token gets that is in more than half of the texts."""
@@ -36,6 +37,11 @@ def _logs(n_bits: int) -> NDArray[np.float64]:
     import numpy as np
 
     return np.array([math.log(i + 0.5) for i in range(1 << n_bits)], dtype=np.float64)
+
+
+def _places(numbers: NDArray[Any]) -> NDArray[np.intp]:
+    """Where an array is not 0; of truth values, numpy finds these in a seventh of the time."""
+    return numbers.astype("?").nonzero()[0]
 
 
 def check_parameters(k1: float, b: float) -> None:
@@ -72,57 +78,70 @@ class BM25:
         import numpy as np
 
         check_parameters(k1, b)
-        if variant not in get_args(Variant):
-            raise ConfigError("bm25.variant", f"there is no {variant!r}", f"known are {', '.join(get_args(Variant))}")
+        if variant not in _VARIANTS:
+            raise ConfigError("bm25.variant", f"there is no {variant!r}", f"known are {', '.join(_VARIANTS)}")
         self.variant = variant
         self.n_texts = len(texts)
         self._numbers, rows = tokens.of(texts)
-        self._tokens, self._counts = rows[:, 0].copy(), rows[:, 1]
+        # As wide as a place in an array, because numpy widens a narrower one at each use.
+        self._tokens, self._counts = rows[:, 0].astype(np.intp), rows[:, 1]
         self._starts = (self._tokens == START).nonzero()[0]
         lengths = self._counts[self._starts].astype(np.float64)
         mean = float(lengths.sum()) / self.n_texts if len(self._tokens) > self.n_texts else 1.0
         self._norms = k1 * (1 - b + b * lengths / mean)
         self._factor = k1 + 1
-        self._hits: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._hits: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+
+    @cached_property
+    def _log_odds(self) -> NDArray[np.float64]:
+        """rank_bm25's idf by the number of texts that hold a token."""
+        logs = _logs(self.n_texts.bit_length())[: self.n_texts + 1]
+        found: NDArray[np.float64] = logs[::-1] - logs
+        return found
 
     @cached_property
     def _floor(self) -> float:
         """rank_bm25's idf of frequent tokens. The mean is added in the order in which tokens first appear, as there."""
         import numpy as np
 
-        tokens = self._tokens[self._tokens != START]
-        places = np.arange(len(tokens))
-        first = np.empty(len(self._numbers) + 1, dtype=np.int64)
-        first[tokens[::-1]] = places[::-1]  # of values for one place, the last stays
-        dfs = np.bincount(first[tokens], minlength=len(tokens))
-        dfs = dfs[dfs > 0]
-        logs = _logs(self.n_texts.bit_length())
+        first = np.empty(len(self._numbers) + 1, dtype=np.intp)
+        # From the last token to the first, because of values for one place the last stays.
+        first[self._tokens[::-1].copy()] = np.arange(len(self._tokens) - 1, -1, -1)
+        dfs = np.bincount(first.take(self._tokens))
+        dfs = dfs.take(_places(dfs)[1:])  # the first of all is START
         # A running sum is added one by one, where a plain sum is added in pairs, with other last bits.
-        return EPSILON * (float(np.cumsum(logs[self.n_texts - dfs] - logs[dfs])[-1]) / len(dfs))
+        return EPSILON * (float(self._log_odds.take(dfs).cumsum()[-1]) / len(dfs))
 
-    def _idf(self, df: int) -> float:
+    def _idfs(self, dfs: NDArray[np.intp]) -> NDArray[np.float64]:
         import numpy as np
 
         if self.variant == "lucene":
-            return float(np.log1p((self.n_texts - df + 0.5) / (df + 0.5)))
-        idf = math.log(self.n_texts - df + 0.5) - math.log(df + 0.5)
-        return idf if idf >= 0 else self._floor
+            return np.log1p((self.n_texts - dfs + 0.5) / (dfs + 0.5))
+        idfs = self._log_odds.take(dfs)
+        frequent = idfs < 0
+        if frequent.any():
+            idfs[frequent] = self._floor
+        return idfs
 
     def scores(self, query: str) -> NDArray[np.float64]:
         """The score of every text for this query, float64 of shape (n_texts,)."""
+        return next(self.scores_of([query]))
+
+    def scores_of(self, queries: Sequence[str]) -> Iterator[NDArray[np.float64]]:
+        """The scores for each query, as `scores` gives them; the texts are searched once for the tokens of them all."""
+        asked = [list(filter(None, map(self._numbers.get, tokenise(query)))) for query in queries]
+        self._find([number for number in dict.fromkeys(chain.from_iterable(asked)) if number not in self._hits])
+        return map(self._sum, asked)
+
+    def _sum(self, numbers: Sequence[int]) -> NDArray[np.float64]:
+        """The contributions of these tokens to each text, added one by one in this order: last bits depend on it."""
         import numpy as np
 
-        asked = [self._numbers[token] for token in tokenise(query) if token in self._numbers]
-        self._find([number for number in dict.fromkeys(asked) if number not in self._hits])
-        hits = [self._hits[number] for number in asked]
-        if not hits:
+        if not numbers:
             return np.zeros(self.n_texts, dtype=np.float64)
-        # Added one by one in the order of the query's tokens, on which last bits depend.
-        texts, parts = (np.concatenate(column) for column in zip(*hits, strict=True))
-        total: NDArray[np.float64] = np.bincount(texts, weights=parts, minlength=self.n_texts).astype(
-            np.float64, copy=False
-        )
-        return total
+        texts, parts = zip(*map(self._hits.__getitem__, numbers), strict=True)
+        sums = np.bincount(np.concatenate(texts), weights=np.concatenate(parts), minlength=self.n_texts)
+        return sums.astype(np.float64, copy=False)
 
     def _find(self, new: Sequence[int]) -> None:
         """Find the texts that hold each of these tokens, and its contribution to their scores."""
@@ -131,17 +150,19 @@ class BM25:
         if not new:
             return
         turn = np.zeros(len(self._numbers) + 1, dtype=np.int16 if len(new) < 2**15 else np.int32)
-        turn[new] = np.arange(1, len(new) + 1)
-        turns = turn[self._tokens]
-        at = turns.nonzero()[0]
-        of_hits = turns[at]
-        at = at[of_hits.argsort(kind="stable")]
-        dfs = np.bincount(of_hits, minlength=len(new) + 1)[1:].tolist()
+        turn[list(new)] = np.arange(1, len(new) + 1)
+        turns = turn.take(self._tokens)
+        at = _places(turns)
+        turns = turns[at]
         texts = self._starts.searchsorted(at, side="right") - 1
-        idfs = np.array([self._idf(df) for df in dfs], dtype=np.float64).repeat(dfs)
-        parts = self._parts(idfs, self._counts[at], self._norms[texts])
-        for number, df, end in zip(new, dfs, accumulate(dfs), strict=True):
-            self._hits[number] = texts[end - df : end], parts[end - df : end]
+        order = turns.argsort(kind="stable")
+        at, texts = at[order], texts[order]
+        dfs = np.bincount(turns, minlength=len(new) + 1)[1:]
+        parts = self._parts(self._idfs(dfs).repeat(dfs), self._counts[at], self._norms[texts])
+        start = 0
+        for number, end in zip(new, dfs.cumsum().tolist(), strict=True):
+            self._hits[number] = texts[start:end], parts[start:end]
+            start = end
 
     def _parts(
         self, idf: NDArray[np.float64], tf: NDArray[np.int32], norms: NDArray[np.float64]

@@ -5,11 +5,11 @@
     python bench/page.py papers/edu_rag:fine-tuning --run FOLDER
 
 `prepare` writes what `edu-rag dataset export` does: all pairs of the split dev, and a sample of the test split's.
-`answer` needs `pip install peft`, which is no part of the package. It answers the sample three ways (alone, with the
+`answer` needs `pip install peft` (no extra installs it). It answers the sample three ways (alone, with the
 questions' pages, with pages of other questions) by the untrained model, and for each seed by two trained ones:
 `answers` learns from pairs of the kinds qa and qa-pages, `negatives` from these and the negatives, where the answer is
-"I don't know". Predictions go to FOLDER/submissions, as `edu-rag score` reads them; those that are there are kept. For
-the figures FOLDER/dataset is the dataset. EDU_RAG_DEVICE=cuda chooses a GPU.
+"I don't know". Predictions go to FOLDER/submissions, as `edu-rag score` reads them, and adapters to FOLDER/adapters;
+those that are there are kept. For the figures FOLDER/dataset is the dataset. EDU_RAG_DEVICE=cuda chooses a GPU.
 """
 
 from __future__ import annotations
@@ -85,11 +85,16 @@ class Example(NamedTuple):
     answer: list[int]
 
 
+def end_of(local: LocalModel) -> int:
+    """The token that ends a turn. Some versions of transformers read another one for the tokeniser of a GGUF file."""
+    ends = local.model.generation_config.eos_token_id
+    return int(ends[0] if isinstance(ends, list) else ends)
+
+
 def example(local: LocalModel, line: Line) -> Example:
     """A pair as the model reads it."""
-    tokenizer = local.tokenizer
-    answer = tokenizer(line.answer, add_special_tokens=False)["input_ids"]
-    return Example(local.prompt_ids(line.prompt), [*answer, tokenizer.eos_token_id])
+    answer = local.tokenizer(line.answer, add_special_tokens=False)["input_ids"]
+    return Example(local.prompt_ids(line.prompt), [*answer, end_of(local)])
 
 
 def batches_of(examples: Sequence[Example], settings: Settings, draw: random.Random) -> list[list[Example]]:
@@ -149,7 +154,7 @@ def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Itera
     """The place of each prompt and what the model generates after it, greedily; prompts of a length together."""
     import torch
 
-    pad, most = local.tokenizer.eos_token_id, MAX_ABSTAIN_TOKENS
+    pad, most = end_of(local), MAX_ABSTAIN_TOKENS
     order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
     model = local.model.eval()
     for start in range(0, len(order), at_once):
@@ -158,7 +163,7 @@ def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Itera
         ids = torch.tensor([[pad] * (width - len(prompts[p])) + prompts[p] for p in places], device=device())
         mask = torch.tensor([[0] * (width - len(prompts[p])) + [1] * len(prompts[p]) for p in places], device=device())
         autocast = torch.autocast(device(), dtype=torch.bfloat16, enabled=device() != "cpu")
-        with torch.inference_mode(), autocast:
+        with torch.no_grad(), autocast:
             new = model.generate(
                 input_ids=ids, attention_mask=mask, do_sample=False, max_new_tokens=most, pad_token_id=pad
             )
@@ -167,7 +172,7 @@ def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Itera
 
 
 def prediction(line: Line, text: str) -> Prediction:
-    """What the model said as an answer, by the rule of the style `abstain`."""
+    """The model's text as an answer, by the rule of the style `abstain`."""
     answer = None if says_unknown(text) else text.strip() or None
     return Prediction(question_id=line.question_id, answer=answer, response=repr(text))
 
@@ -204,22 +209,35 @@ def adapted(local: LocalModel, settings: Settings, seed: int) -> Any:
     return get_peft_model(local.model, config)
 
 
+def trained(local: LocalModel, examples: Sequence[Example], name: str, seed: int, options: Any) -> Any:
+    """Train an adapter and keep it in the folder, or take the one that is there; it is on the model afterwards."""
+    from peft import PeftModel
+
+    where = options.to / "adapters" / name
+    if where.is_dir():
+        return PeftModel.from_pretrained(local.model, where)
+    began, settings = time.monotonic(), options.settings
+    adapter = adapted(local, settings, seed)
+    losses = train(local.model, batches_of(examples, settings, random.Random(seed)), settings, options.train_at_once)
+    tenth = max(1, len(losses) // 10)
+    _note(options.to, name, len(examples), losses[:tenth], losses[-tenth:], time.monotonic() - began, settings)
+    unfinished = where.with_name(f".{name}")
+    adapter.save_pretrained(unfinished)
+    unfinished.rename(where)
+    return adapter
+
+
 def train_and_ask(
     local: LocalModel, lines: Sequence[Line], asked: Mapping[str, Sequence[Line]], arm: str, seed: int, options: Any
 ) -> None:
-    """Train one model and let it answer; the adapter goes afterwards."""
+    """Train one model and let it answer; a run that was interrupted goes on with the same adapter."""
     name = f"{arm}-{seed}"
     if all(place_of(options.to, name, condition).is_file() for condition in KINDS.values()):
         return
-    began, settings = time.monotonic(), options.settings
     examples = [example(local, line) for line in lines if line.kind in ARMS[arm]]
-    adapter = adapted(local, settings, seed)
-    losses = train(local.model, batches_of(examples, settings, random.Random(seed)), settings, options.train_at_once)
-    trained = time.monotonic()
+    adapter = trained(local, examples, name, seed, options)
     ask(local, asked, name, options)
     adapter.unload()
-    tenth = max(1, len(losses) // 10)
-    _note(options.to, name, len(examples), losses[:tenth], losses[-tenth:], trained - began, settings)
 
 
 def _note(

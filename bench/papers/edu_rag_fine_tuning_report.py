@@ -1,25 +1,29 @@
-"""Tables of the fine-tuned models of edu_rag_fine_tuning.py: what they answer, and what training changed."""
+"""Tables of the fine-tuned models of edu_rag_fine_tuning.py: their answers, and the change by training."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from edu_rag_fine_tuning import ARMS, FACTS, KINDS, SAMPLE, UNTRAINED
-from scored_runs import exam_of, p_text, percent, run_of, table
+from edu_rag_fine_tuning import FACTS, KINDS, SAMPLE, UNTRAINED
+from scored_runs import Run, exam_of, p_text, percent, run_of, table
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.statistics import cluster_ratios, holm, mean_intervals, paired, units_of
 from harness.exam import Exam
+from harness.judging.outcomes import judge
 
 SHOWN = {"alone": "no pages", "pages": "its pages", "other-pages": "other pages"}
 NAMES = {UNTRAINED: "untrained", "answers": "trained, no negatives", "negatives": "trained, negatives"}
 PAIRS = (("answers", UNTRAINED), ("negatives", UNTRAINED), ("negatives", "answers"))
+NEXT_TURN, MAX_SEEDS = "assistant\n", 10
+"""The rest of the marks of a turn in a text without special tokens; seeds that are looked for."""
 FEW = 10
 """Answers under which a share of them says nothing."""
 LETTERS = {"accuracy": "c", "hallucination": "i", "missing": "auf", "unreadable": "uf"}
@@ -29,6 +33,8 @@ class Arm(NamedTuple):
     """The outcomes of a model under a condition, a text of letters for each seed."""
 
     outcomes: list[str]
+    seeds: Sequence[int] = ()
+    n_cut: int = 0
 
     def times(self, name: str) -> np.ndarray:
         """For each question, in how many of the seeds its outcome is one of those that the name counts."""
@@ -36,21 +42,30 @@ class Arm(NamedTuple):
         return np.array([[letter in letters for letter in text] for text in self.outcomes], dtype=np.int64).sum(axis=0)
 
 
-def seeds_of(folder: Path) -> list[int]:
-    """The seeds that both trained models have answered under all conditions."""
-    wanted = [f"{arm}-{{}}-{condition}" for arm in ARMS for condition in KINDS.values()]
-    made = {path.name for path in (folder / "submissions").iterdir()}
-    return [seed for seed in range(100) if all(name.format(seed) in made for name in wanted)]
+def first_turn(run: Run) -> tuple[Run, int]:
+    """The run with each answer up to where the model began another turn, and how many answers that shortens."""
+    before = {
+        question_id: replace(said, answer=said.answer.partition(NEXT_TURN)[0].strip() or None)
+        for question_id, said in run.predictions.items()
+        if said.answer is not None and NEXT_TURN in said.answer
+    }
+    predictions = {**run.predictions, **before}
+    verdicts = [judge(q, run.exam.gold[q.question_id], predictions.get(q.question_id)) for q in run.exam.questions]
+    return run._replace(predictions=predictions, verdicts=verdicts), len(before)
 
 
-def arms_of(folder: Path, exam: Exam, seeds: Sequence[int]) -> dict[tuple[str, str], Arm]:
-    """The outcomes by model and condition."""
+def arms_of(folder: Path, exam: Exam) -> dict[tuple[str, str], Arm]:
+    """The outcomes by model and condition, of those that were answered."""
     found = {}
     for condition in KINDS.values():
-        for arm in (UNTRAINED, *ARMS):
-            names = [arm] if arm == UNTRAINED else [f"{arm}-{seed}" for seed in seeds]
-            runs = [run_of(folder, exam, f"{name}-{condition}") for name in names]
-            found[arm, condition] = Arm([run.outcomes for run in runs if run is not None])
+        for arm in NAMES:
+            seeds = [0] if arm == UNTRAINED else range(MAX_SEEDS)
+            names = {seed: f"{arm}-{condition}" if arm == UNTRAINED else f"{arm}-{seed}-{condition}" for seed in seeds}
+            runs = {seed: run for seed, name in names.items() if (run := run_of(folder, exam, name)) is not None}
+            if runs:
+                read = {seed: first_turn(run) for seed, run in runs.items()}
+                outcomes = [run.outcomes for run, _ in read.values()]
+                found[arm, condition] = Arm(outcomes, list(read), sum(n for _, n in read.values()))
     return found
 
 
@@ -82,21 +97,26 @@ def rates_table(arms: Mapping[tuple[str, str], Arm], units: np.ndarray | None) -
         (SHOWN[condition], NAMES[arm], *_rates(arms[arm, condition], units))
         for condition in KINDS.values()
         for arm in NAMES
+        if (arm, condition) in arms
     ]
     head = ("asked with", "model", *(f"{name} %" for name in LETTERS), "wrong of those attempted %")
     return table(head, rows)
 
 
 def changes_table(arms: Mapping[tuple[str, str], Arm], lessons: Sequence[str | None]) -> str:
-    """What training changed, on the same questions, with p after Holm over the whole table."""
+    """The change by training, on the same questions, with p after Holm over the whole table."""
     keys, found = [], []
     for condition in KINDS.values():
         for second, first in PAIRS:
+            if not {(second, condition), (first, condition)} <= set(arms):
+                continue
             for name in ("accuracy", "hallucination", "missing"):
                 new, old = arms[second, condition], arms[first, condition]
                 pair = (new.times(name) * len(old.outcomes), old.times(name) * len(new.outcomes))
                 keys.append((condition, second, first))
                 found.append((paired(*pair, list(lessons)), len(new.outcomes) * len(old.outcomes)))
+    if not found:
+        return "No trained model was compared.\n"
     adjusted = holm([one.p for one, _ in found])
     cells = [
         f"{percent(one.difference / n, (one.low / n, one.high / n), sign=True)}, p {p_text(p)}"
@@ -110,15 +130,23 @@ def changes_table(arms: Mapping[tuple[str, str], Arm], lessons: Sequence[str | N
     return table(("asked with", "difference of", "accuracy", "hallucination", "missing"), rows)
 
 
-def seeds_table(arms: Mapping[tuple[str, str], Arm], seeds: Sequence[int]) -> str:
-    """Each seed's hallucination and missing answers."""
+def seeds_table(arms: Mapping[tuple[str, str], Arm]) -> str:
+    """Each seed's accuracy, hallucination and missing answers."""
     rows = []
     for (arm, condition), one in arms.items():
         if arm != UNTRAINED:
-            for seed, text in zip(seeds, one.outcomes, strict=True):
+            for seed, text in zip(one.seeds, one.outcomes, strict=True):
                 shares = [sum(text.count(letter) for letter in LETTERS[name]) / len(text) for name in list(LETTERS)[:3]]
                 rows.append((SHOWN[condition], NAMES[arm], seed, *map(percent, shares)))
     return table(("asked with", "model", "seed", "accuracy %", "hallucination %", "missing %"), rows)
+
+
+def left_out(arms: Mapping[tuple[str, str], Arm]) -> list[str]:
+    """Sentences on what was not answered, and on what was not read of the answers."""
+    lacking = [f"{NAMES[a]}, {SHOWN[c]}" for c in KINDS.values() for a in NAMES if (a, c) not in arms]
+    cut = [f"{NAMES[a]}, {SHOWN[c]}: {one.n_cut}" for (a, c), one in arms.items() if one.n_cut]
+    told = [f"**Not measured**: {'; '.join(lacking)}."] if lacking else []
+    return told + ([f"Answers read up to where the model began another turn: {'; '.join(cut)}."] if cut else [])
 
 
 def training_table(folder: Path) -> str:
@@ -138,17 +166,17 @@ def always(dataset: Dataset, exam: Exam) -> str:
 
 def fine_tuning(folder: Path) -> None:
     """Print all tables."""
-    exam, seeds = exam_of(folder, SAMPLE, "test"), seeds_of(folder)
+    exam = exam_of(folder, SAMPLE, "test")
     lessons = [question.lesson for question in exam.questions]
-    units, arms = units_of(lessons, len(lessons)), arms_of(folder, exam, seeds)
-    print(f"{len(exam.questions)} questions ({SAMPLE}) of {len(set(lessons))} chapters; means over seeds {seeds}.")
-    print(
-        "95 % intervals over questions, chapters drawn whole. They do not cover how seeds differ: last table but one."
-    )
+    units, arms = units_of(lessons, len(lessons)), arms_of(folder, exam)
+    print(f"{len(exam.questions)} questions ({SAMPLE}) of {len(set(lessons))} chapters.")
+    print("95 % intervals over questions, chapters drawn whole; trained models: the mean over their seeds, whose")
+    print("differences the intervals do not cover.")
     print(f"{always(Dataset(folder / 'dataset'), exam)}\n")
+    print("\n\n".join(left_out(arms)), end="\n\n")
     print(rates_table(arms, units))
-    print("On the same questions, in points; exact sign-flip p by chapter after Holm over the 27 tests:\n")
+    print("On the same questions, in points; exact sign-flip p by chapter after Holm over this table:\n")
     print(changes_table(arms, lessons))
-    print(seeds_table(arms, seeds))
-    print("Training:\n")
-    print(training_table(folder))
+    print(seeds_table(arms))
+    if (folder / FACTS).is_file():
+        print(f"Training:\n\n{training_table(folder)}")

@@ -2,10 +2,11 @@
 
     python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls|models --run FOLDER [--sample NAME]
     python bench/papers/edu_rag_paper.py textbooks|documents --run FOLDER --split test --sample NAME
-    python bench/papers/edu_rag_paper.py thresholds[-tqa] --run FOLDER --cosines FILE [--split test] --sample NAME
+    python bench/papers/edu_rag_paper.py thresholds[-tqa] --run FOLDER [--split test] --sample NAME
     python bench/papers/edu_rag_paper.py fine-tuning --run FOLDER     (answers of edu_rag_fine_tuning.py)
 
-FOLDER is what bench/papers/scored_runs.py describes; bench/papers/paper_runs.py makes such folders, and the cosines.
+FOLDER is what bench/papers/scored_runs.py describes; bench/papers/paper_runs.py makes such folders. `thresholds`
+encodes the questions and the sentences that the run cites: the ten closest, so no other sentence has a higher cosine.
 `coverage` also writes docs/figures/papers/edu-rag-coverage.svg. `models` is Table 3: the whole split, without pages.
 """
 
@@ -34,7 +35,7 @@ from scored_runs import (
     unguarded,
 )
 
-from edu_rag.files.jsonl import read_values
+from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction
 from harness.judging.outcomes import judge
 from harness.probing.probe_files import ProbeAnswers, probe_answers
@@ -156,7 +157,9 @@ def textbooks(folder: Path, sample: str, split: str) -> None:
         right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
         rows.append((pair.name, difference(right[1], right[0]), difference(rag.outcomes, vanilla.outcomes)))
     print(table(("with retrieval minus alone", "accuracy, points", "score, points"), rows))
-    _matched([one for one in pairs_of(folder, sample, (CONFIDENT, *PAIRS), split) if stated(one[1]) and stated(one[2])])
+    sure = [one for one in pairs_of(folder, sample, (CONFIDENT, *PAIRS), split) if stated(one[1]) and stated(one[2])]
+    if sure:
+        _matched(sure)
     controls(folder, sample, split)
 
 
@@ -347,11 +350,24 @@ SHARES = (1.0, 0.9, 0.75, 0.5, 0.25, 0.1)
 """Of the questions that a threshold leaves answered."""
 
 
-def thresholds(folder: Path, sample: str, split: str, cosines: Path) -> None:
+def best_cosines(folder: Path, run: Run) -> np.ndarray:
+    """The highest cosine between each question and a sentence that it was answered from; -1 where none was."""
+    from baselines.embed import Encoder
+
+    encoder, pages = Encoder.default(), Dataset(folder / "dataset").pages(run.exam.split)
+    found = []
+    for question in run.exam.questions:
+        cited = run.predictions[question.question_id].passages
+        texts = [pages[one.page_id].text[one.start : one.end] for one in cited]
+        asked = encoder.encode([question.text])[0]
+        found.append(float((encoder.encode(texts) @ asked).max()) if texts else -1.0)
+    return np.array(found)
+
+
+def thresholds(folder: Path, sample: str, split: str) -> None:
     """RQ3: answers only where the closest sentence's cosine is above a threshold; below it silence, or no pages."""
     ((_, vanilla, rag),) = pairs_of(folder, sample, (QWEN,), split)
-    best = {row["question_id"]: max(row["cosines"], default=-1.0) for _, row in read_values(cosines)}
-    values = np.array([best[question.question_id] for question in rag.exam.questions])
+    values = best_cosines(folder, rag)
     print(
         "Answered only where the closest sentence has at least this cosine with the question; else silent, or answered"
     )
@@ -420,7 +436,6 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--sample", default=SAMPLE)
     parser.add_argument("--split", default=SPLIT)
-    parser.add_argument("--cosines", type=Path, help="FILE of bench/papers/paper_runs.py; thresholds only")
     given = parser.parse_args()
     if given.part == "fine-tuning":
         from edu_rag_fine_tuning_report import fine_tuning
@@ -429,7 +444,7 @@ def main() -> None:
     elif given.part in ("textbooks", "documents"):
         (textbooks if given.part == "textbooks" else documents)(given.run, given.sample, given.split)
     elif given.part.startswith("thresholds"):
-        thresholds(given.run, given.sample, given.split, given.cosines)
+        thresholds(given.run, given.sample, given.split)
     else:
         PARTS[given.part](given.run, given.sample)
 

@@ -6,17 +6,23 @@ correct where the project's rules read the right choice in it, so the rates are 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from scored_runs import Run, difference, exam_of, rates, restricted, share, table
+from scored_runs import Run, difference, exam_of, rates, run_of, share, table
 
 from edu_rag.records import Question
 from harness.reading.folding import fold_writing
 
 SAMPLE = "stratified-200-seed-0"
-SYSTEMS = {"Nautiyal et al., hybrid, top 3": "nautiyal-text-qwen1b", "Mala et al., hybrid, top 3": "mala-text-qwen1b"}
+SYSTEMS = {
+    "Nautiyal et al., hybrid, Qwen2.5-Coder 1.5B": "nautiyal-text-qwen1b",
+    "Mala et al., hybrid, Qwen2.5-Coder 1.5B": "mala-text-qwen1b",
+    "Nautiyal et al., BM25, SmolLM2 135M": "nautiyal-text-smollm2",
+    "Mala et al.'s prompt, BM25, SmolLM2 135M": "mala-text-smollm2",
+}
 
 
 def _row(name: str, run: Run) -> tuple[object, ...]:
@@ -54,26 +60,25 @@ def _cites(run: Run, question_id: str) -> bool:
 
 
 def report(folder: Path, split: str, sample: str = SAMPLE) -> str:
-    """The tables of both systems."""
+    """The tables of the systems that were run."""
     exam = exam_of(folder, sample, split)
-    runs = {name: restricted(folder, exam, slug) for name, slug in SYSTEMS.items()}
-    head = (
-        "system",
-        "answer not found %",
-        "no choice read in it %",
-        "with sources %",
-        "only the right choice's words in it %",
-        "accuracy %",
-        "hallucination %",
-    )
+    runs = {name: run for name, slug in SYSTEMS.items() if (run := run_of(folder, exam, slug)) is not None}
+    shown = ("answer not found %", "no choice read in it %", "with sources %", "only the right choice's words in it %")
+    head = ("system, top 3 passages", *shown, "accuracy %", "hallucination %", "words an answer")
     where = ("evidence in what it read", "evidence on its pages only", "no evidence labelled")
-    first, second = runs.values()
+    pairs = [(second, first) for first, second in pairwise(runs)]
+    rows = [(f"{one} minus {other}", difference(_silent(runs[one]), _silent(runs[other]))) for one, other in pairs]
+    compared = [table(('how often "not found"', "points"), rows)] if rows else []
     return "\n\n".join(
         (
-            f"Qwen2.5-Coder 1.5B, {len(exam.questions)} questions, choices not shown.",
-            table((*head, "words an answer"), [_row(name, run) for name, run in runs.items()]),
+            f"{len(exam.questions)} questions, choices not shown.",
+            table(head, [_row(name, run) for name, run in runs.items()]),
             '"Not found", by what the labeller finds:',
             table(("system", *where), [_not_found(name, run) for name, run in runs.items()]),
-            f"Score, the second system minus the first: {difference(second.outcomes, first.outcomes)}.",
+            *compared,
         )
     )
+
+
+def _silent(run: Run) -> np.ndarray:
+    return np.array([run.predictions[q.question_id].answer is None for q in run.exam.questions], dtype=np.int64)

@@ -174,7 +174,7 @@ def rerank_part(data: Medquad, options: argparse.Namespace) -> str:
 
 
 def cross_encoder_part(data: Medquad, options: argparse.Namespace) -> str:
-    """The hybrid reranked by trained cross-encoders, beside the three rankings."""
+    """The hybrid reranked by trained cross-encoders, next to the three rankings."""
     return nautiyal_cross_encoder.tables(data, options.trained, options.seed)
 
 
@@ -234,7 +234,7 @@ def main() -> None:
         "--data", type=Path, help="MedQuAD's pairs as JSON lines (gzip); all parts but answers, free-text"
     )
     parser.add_argument("--run", type=Path, help="folder of the real run; answers and free-text")
-    parser.add_argument("--sample", default=SAMPLE, help="which sample the runs are of; answers only")
+    parser.add_argument("--sample", default=SAMPLE, help="which sample the runs are of; answers and free-text")
     parser.add_argument("--split", default=scored_runs.SPLIT, help="which split the runs are of; answers and free-text")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
@@ -248,7 +248,7 @@ def main() -> None:
         print(answers_part(options))
         return
     if options.part == "free-text":
-        print(free_answers.report(options.run, options.split))
+        print(free_answers.report(options.run, options.split, options.sample))
         return
     data = read(options.data)
     n_without = sum(not focus for focus in data.focus)

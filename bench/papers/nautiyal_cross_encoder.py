@@ -1,4 +1,4 @@
-"""Tables of the hybrid reranked by the cross-encoders of nautiyal_training.py, beside the three rankings without it."""
+"""Tables of the hybrid with and without reranking by the cross-encoders of nautiyal_training.py."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nautiyal_training import Prepared, by_row, read_prepared, readings
 METRICS = ("P@10", "R@10", "MRR", "NDCG@10")
 HYBRID, DENSE, WORDS = "hybrid", "dense", "BM25"
 TEN, ALL = "hybrid, its 10 reranked", f"hybrid, {CANDIDATES} reranked"
-PAIRS = ((TEN, HYBRID), (TEN, WORDS), (TEN, DENSE), (ALL, HYBRID), (ALL, WORDS))
-DOCUMENTS = {"answer": "the answer", "pair": "question and answer"}
+PAIRS = ((HYBRID, WORDS), (HYBRID, DENSE), (TEN, HYBRID), (TEN, WORDS), (TEN, DENSE), (ALL, HYBRID), (ALL, WORDS))
+DOCUMENTS = {"answer": "the answer", "pair": "both texts"}
 Scores = dict[int, dict[int, float]]
 
 
@@ -35,7 +35,7 @@ class Trained(NamedTuple):
 
 
 def read_trained(folder: Path) -> list[Trained]:
-    """What `train` wrote into a folder."""
+    """The files that `train` wrote into a folder."""
     found = []
     for path in sorted(folder.glob("scores-*.json.gz")):
         parts = re.fullmatch(r"scores-(\w+)-(\d+)\.json\.gz", path.name)
@@ -153,7 +153,7 @@ def tables(data: Medquad, folder: Path, seed: int) -> str:
         if some:
             seeds = ", ".join(str(one.seed) for one in some)
             parts += [
-                f"The cross-encoder reads the question and {told}. Means over seeds {seeds}.",
+                f"The cross-encoder reads the question, and {told} of a pair. Means over the seeds {seeds}.",
                 *(f(some) for f in shown),
             ]
     return "\n\n".join([*parts, "Training, each half of the areas:", training_table(every)])

@@ -118,7 +118,7 @@ Found = tuple[list[ScoredPassage], list[ScoredPassage]]
 
 
 class _Look(NamedTuple):
-    """What is needed to look for each of the questions by words and by meaning."""
+    """All that a search needs for each of the questions, by words and by meaning."""
 
     index: BM25
     documents: Any
@@ -145,7 +145,7 @@ class _Look(NamedTuple):
 
 
 _looks: list[_Look] = []
-"""What worker processes inherit: documents and their index are too large to be sent to each."""
+"""Worker processes inherit it: documents and their index are too large to be sent to each."""
 
 
 def _found_by_worker(place: int) -> Found:

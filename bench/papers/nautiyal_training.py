@@ -120,14 +120,14 @@ def by_row(values: Mapping[str, Any]) -> dict[int, Any]:
 
 
 class Prepared(NamedTuple):
-    """What `prepare` wrote: by row and "True" (own pair kept) or "False", rankings; by row, wrong pairs."""
+    """The content of prepared.json.gz: by row and "True" (own pair kept) or "False", rankings; by row, wrong pairs."""
 
     ranked: dict[int, dict[str, dict[str, list[int]]]]
     wrong: dict[int, list[int]]
 
 
 def read_prepared(folder: Path) -> Prepared:
-    """What `prepare` wrote into a folder."""
+    """Read the file that `prepare` wrote into a folder."""
     found = json.loads(gzip.decompress((folder / PREPARED).read_bytes()))
     return Prepared(by_row(found["ranked"]), by_row(found["wrong"]))
 
@@ -285,12 +285,11 @@ def train_half(data: Medquad, prepared: Prepared, half: int, seed: int, options:
         "loss, last tenth": sum(losses[-tenth:]) / tenth,
         "seconds of training": round(trained - began, 1),
         "seconds of scoring": round(time.monotonic() - trained, 1),
-        "same order by the part `cross-encoder`": _same_order(data, scores, where, options),
     }
-    return {"facts": facts, "scores": scores}
+    return {"facts": facts, "scores": scores, "where": where}
 
 
-def _same_order(data: Medquad, scores: Mapping[int, Mapping[int, float]], where: Path, options: Any) -> str:
+def same_order(data: Medquad, scores: Mapping[int, Mapping[int, float]], where: Path, options: Any) -> str:
     """For how many questions the part that users configure orders the candidates as these scores do."""
     rank = cross_encoder(str(where), options.settings.max_tokens)
     texts, rows = data.for_meaning if options.document == "pair" else data.answers, list(scores)[:CHECKED]
@@ -315,6 +314,10 @@ def train(data: Medquad, options: argparse.Namespace) -> None:
         if path.is_file():
             continue
         halves = [train_half(data, prepared, half, seed, options) for half in range(HALVES)]
+        for one in halves:
+            one["facts"]["same order by the part `cross-encoder`"] = same_order(
+                data, one["scores"], one["where"], options
+            )
         scores = {row: of_row for one in halves for row, of_row in one["scores"].items()}
         where = torch.cuda.get_device_name() if device() == "cuda" else device()
         facts = {"device": where, "torch": torch.__version__, **options.settings._asdict()}

@@ -101,12 +101,21 @@ def whole(model: str, style: str) -> Parts:
     return _model(model, style)
 
 
+MALA_PROMPTS = ("text-vanilla-v1", "text-brief-rag-v1")
+
+
 def free_text(slug: str) -> Parts:
     """Nautiyal et al.'s answers in free text, or Mala et al.'s by their prompt (appendix A)."""
     if slug == "nautiyal-text-qwen1b":
         return of_submission("nautiyal-hybrid", "qwen", style="text")
-    parts = of_submission("mala-hybrid", "qwen", style="text", prompts=["text-vanilla-v1", "text-brief-rag-v1"])
+    parts = of_submission("mala-hybrid", "qwen", style="text", prompts=list(MALA_PROMPTS))
     return {key: part for key, part in parts.items() if key != "expand"} | {"retrieve": ["bm25", "dense"]}
+
+
+def small_text(prompts: tuple[str, str] | None) -> Parts:
+    """The same prompts for a model that a machine without an accelerator can ask, and BM25 alone."""
+    more = {"prompts": list(prompts)} if prompts else {}
+    return of_submission("nautiyal-bm25", "smollm2", style="text", **more)
 
 
 def _qwen_research(dataset: str) -> Iterator[Job]:
@@ -159,6 +168,8 @@ def plan() -> list[Job]:
             for name, chunk in CHUNKERS.items()
         ),
         *(Job(f"hypa-k-{name}", "gemma", of_number(name), books, 300, pages="own") for name in NUMBERS),
+        Job("nautiyal-text-smollm2", "smollm2", small_text(None), books, 200),
+        Job("mala-text-smollm2", "smollm2", small_text(MALA_PROMPTS), books, 200),
         *_small("smollm2", "smollm2"),
         Job("edu-rag-vanilla-smollm2-letter", "smollm2", alone("smollm2", "letter"), "tqa-val", None),
     ]

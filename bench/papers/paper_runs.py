@@ -6,11 +6,11 @@
     python bench/papers/paper_runs.py list
 
 RUNS contains the datasets (bench/board_runs.py shows how to make them), MODELS the language models. `all` starts the
-workers, waits for them, then joins. `encode` workers fill the cache of vectors in $EDU_RAG_CACHE first, and write the
-ten highest cosines of each question; without one, the systems encode as they go. Set EDU_RAG_DEVICE=cuda for an
-accelerator: several workers share it. `--for-s` stops the work after so many seconds; the same command goes on from
-there. A sample is asked in nested parts (100, 200, 300, 500 questions), and `join` writes predictions of the largest
-one that is complete, in the project's format with a run record, to OUT/submissions, and the cosines to OUT/cosines.
+workers, waits for them, then joins. `encode` workers fill the cache of vectors in $EDU_RAG_CACHE first; without one,
+the systems encode as they go. Set EDU_RAG_DEVICE=cuda for an accelerator: several workers share it. `--for-s` stops the
+work after so many seconds; the same command goes on from there. A sample is asked in nested parts (100, 200, 300, 500
+questions), and `join` writes predictions of the largest one that is complete, in the project's format with a run
+record, to OUT/submissions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from paper_plan import MODELS, ROOT, SPLITS, WHOLE_DOCUMENTS, Job, plan
 
 from baselines.assemble import assemble
-from baselines.edu_rag_paper import MAX_CHARS, TOP_K, Context, System, join
+from baselines.edu_rag_paper import MAX_CHARS, Context, System, join
 from baselines.edu_rag_paper import assemble as answering
 from baselines.models import CACHE_VARIABLE, MODELS_VARIABLE, cache_folder
 from baselines.parts import PagePassage
@@ -184,7 +184,7 @@ def units(bench: Bench, dataset: str) -> Iterator[tuple[str, list[WebPage]]]:
 
 
 def encode(bench: Bench) -> None:
-    """Fill the cache of vectors with the sentences and windows of pages; then write the cosines of each question."""
+    """Fill the cache of vectors with the sentences and windows of pages."""
     from baselines.embed import Encoder
 
     encoder, datasets = (
@@ -203,7 +203,6 @@ def encode(bench: Bench) -> None:
             if all(bench.is_done(name) for name, _ in group):
                 bench.encoded(dataset, wanted).parent.mkdir(exist_ok=True)
                 bench.encoded(dataset, wanted).touch()
-    cosines(bench, encoder)
 
 
 def _encode(encoder: Any, pages: Sequence[WebPage], *, with_windows: bool) -> None:
@@ -213,27 +212,6 @@ def _encode(encoder: Any, pages: Sequence[WebPage], *, with_windows: bool) -> No
         alone = SystemQuestion(id="page", text="", choices={}, kind="free_text", pages=(system_page(page),))
         for chunk in (sentences(), windows(tokens=128, overlap=0)) if with_windows else (sentences(),):
             encoder.vectors([one.text for one in chunk(alone)])
-
-
-def cosines(bench: Bench, encoder: Any) -> None:
-    """The ten highest cosines between each question and a sentence of its own pages (EDU-RAG, equation 1)."""
-    import numpy as np
-
-    from baselines.chunk.sentences import sentences_of
-
-    for job in (job for job in bench.jobs if job.slug == "edu-rag-paper-qwen1b" and job.probe is None):
-        for number, questions in enumerate(bench.parts(job)):
-            name = f"cosines.{job.dataset}.{number}"
-            if bench.is_over() or bench.is_done(name) or not bench.claim(name):
-                continue
-            rows = []
-            for question in questions:
-                asked = system_question(question, bench.task(job).pages.get(question.question_id, ()))
-                texts = [one.text for one in sentences_of(asked)]
-                found = encoder.encode(texts) @ encoder.encode([question.text])[0] if texts else np.array([])
-                best = [round(float(value), 6) for value in np.sort(found)[::-1][:TOP_K]]
-                rows.append({"question_id": question.question_id, "cosines": best})
-            write_records(bench.part_path(name), rows)
 
 
 # --- answers ---
@@ -375,14 +353,9 @@ def write(bench: Bench, job: Job) -> None:
 
 
 def join_all(bench: Bench) -> None:
-    """Predictions of every job, and the cosines of every dataset."""
+    """Predictions of every job."""
     for job in bench.jobs:
         write(bench, job)
-    for dataset in SPLITS:
-        paths = sorted(bench.out.glob(f"parts/cosines.{dataset}.*.jsonl"))
-        rows = sorted((row for path in paths for _, row in read_values(path)), key=lambda row: row["question_id"])
-        if rows:
-            write_records(bench.out / "cosines" / f"{dataset}.jsonl", rows)
 
 
 # --- processes ---

@@ -13,7 +13,7 @@ from edu_rag.errors import DataError, RecordError
 from edu_rag.files import manifest as manifests
 from edu_rag.files.identity import row_faults
 from edu_rag.files.manifest import Manifest
-from edu_rag.files.table_rows import CONFIGS, SORT_KEYS, has_columns_of, reading_parquet, schema
+from edu_rag.files.table_rows import CONFIGS, SORT_KEYS, has_columns_of, reading_parquet, schema, stored_rows
 from edu_rag.files.typed import first_line
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
@@ -28,7 +28,6 @@ RECORDS: Mapping[str, type] = {
 }
 REBUILD = "rebuild the dataset"
 DOWNLOAD = "download or build the dataset again"
-BATCH_ROWS = 200
 _OURS_BY_NAME = (manifests.FILE_NAME, ".gitattributes")
 
 
@@ -130,7 +129,7 @@ class Tables:
             if not name.startswith(f"{config}/") or split_of(name) != split:
                 continue
             path = self.folder / name
-            for number, row in enumerate(_rows(path), 1):
+            for number, row in enumerate(stored_rows(path), 1):
                 record = self._record(row, config, f"{path}: row {number}")
                 if record is None:
                     continue
@@ -170,11 +169,3 @@ def _values(row: dict[str, Any]) -> dict[str, Any]:
     if "sentences" in row:
         row["sentences"] = [(span["start"], span["end"]) for span in row["sentences"]]
     return row
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    with reading_parquet(path), pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS):
-            yield from batch.to_pylist()

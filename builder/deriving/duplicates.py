@@ -13,8 +13,6 @@ import re
 import struct
 from dataclasses import dataclass
 
-import numpy as np
-
 N_HASHES = 128
 SHINGLE_WORDS = 5
 SEED = 20170707
@@ -55,6 +53,8 @@ def _shingle_bytes(words: list[bytes]) -> list[bytes]:
 
 def estimated_similarity(one: bytes, other: bytes) -> float:
     """The estimate of two texts' Jaccard similarity from their signatures: the share of equal hashes."""
+    import numpy as np
+
     left, right = (np.frombuffer(sketch, dtype="<u4", offset=DIGEST_BYTES) for sketch in (one, other))
     return int(np.count_nonzero(left == right)) / N_HASHES
 

@@ -27,7 +27,6 @@ from builder.extract.extract import (
     skip_after,
     unpacked,
 )
-from builder.labels.leaks import FoundLeak, LeakIndex, without_leaks
 from builder.labels.unfit import is_unfit
 from builder.labels.unfit import terms as unfit_terms
 from edu_rag.errors import DataError
@@ -35,6 +34,7 @@ from edu_rag.gold import Gold
 from edu_rag.records import PAGE_FLAGS, Leak, Question, WebPage, page_id_of
 
 if TYPE_CHECKING:
+    from builder.labels.leaks import FoundLeak
     from builder.store.index import Fetch
     from builder.store.reader import StoreReader
 
@@ -95,6 +95,8 @@ class PageStage:
     """The stage with its tools loaded: libraries, and the index of the questions."""
 
     def __init__(self, settings: PageSettings) -> None:
+        from builder.labels.leaks import LeakIndex  # loads numpy, which the other commands on a store do not need
+
         self._settings = settings
         self._leaks = LeakIndex(settings.questions, settings.golds) if settings.label.leaks else None
 
@@ -130,6 +132,8 @@ class PageStage:
         return self._kept(job, found, masked=n_masked > 0)
 
     def _kept(self, job: PageJob, found: Extracted, *, masked: bool) -> PageResult:
+        from builder.labels.leaks import without_leaks
+
         in_text = self._leaks.find(found.text) if self._leaks is not None else []
         leaks = _rows(in_text, page_id_of(job.url))
         if leaks and self._settings.filter.leaks == "drop":

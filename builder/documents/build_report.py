@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from builder.documents.dataset_plots import dataset_plots, stages_plot
+from builder.documents.dataset_plots import dataset_plots
 from builder.documents.stats import DatasetStats, dataset_stats
 from builder.lost_hits import losses_in_sources
 from edu_rag.files.jsonl import write_file
@@ -98,8 +98,6 @@ def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
         lstrip_blocks=True,
     )
     plots = {name.rsplit("/", 1)[-1].removesuffix(".svg"): body.decode() for name, body in dataset_plots(stats).items()}
-    if run.stages:
-        plots["stages"] = stages_plot([(str(s.get("stage")), float(s.get("seconds", 0))) for s in run.stages]).decode()
     return environment.get_template(_TEMPLATE).render(
         manifest=manifest,
         stats=stats,

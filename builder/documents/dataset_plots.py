@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -71,12 +71,6 @@ def fates_plot(outcomes: Mapping[str, int]) -> bytes:
     values = tuple(outcomes[name] for name in order)
     title = "What became of the search results"
     return _drawn(_Bars(title, tuple(order), values, "search results", colors=colors, rows=True))
-
-
-def stages_plot(stages: Sequence[tuple[str, float]]) -> bytes:
-    """Seconds per stage, in the order of the run."""
-    names, seconds = tuple(plain(name) for name, _ in stages), tuple(s for _, s in stages)
-    return _drawn(_Bars("Seconds per stage", names, seconds, "seconds", rows=True))
 
 
 def _pages_per_question(stats: DatasetStats) -> bytes:

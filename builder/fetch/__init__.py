@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -68,7 +67,7 @@ def fetch_all(
     landmarks: Iterable[str] = (),
     warn: ContactWarning | None = None,
     monotonic: Monotonic = time.monotonic,
-    sleep: Pause = asyncio.sleep,
+    sleep: Pause | None = None,
 ) -> None:
     """Fetch every URL once and hand each result to `sink`, one at a time, in the order in which they arrive.
 
@@ -78,6 +77,8 @@ def fetch_all(
     (default: the name servers of the settings, or the system's); `landmarks` are pages that were there some time ago;
     `warn` may have warned before.
     """
+    import asyncio  # here, because most commands of the builder never fetch
+
     from builder.fetch.client import crawl
     from builder.fetch.name_lookup import NameServers
     from builder.fetch.settings import server_of
@@ -96,7 +97,7 @@ def fetch_all(
             lookup or names,
             landmarks=landmarks,
             monotonic=monotonic,
-            sleep=sleep,
+            sleep=sleep or asyncio.sleep,
         )
 
     try:

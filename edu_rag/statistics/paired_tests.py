@@ -12,8 +12,6 @@ from edu_rag.statistics.bootstrap import LEVEL, difference_intervals, mean_inter
 from edu_rag.statistics.distributions import fair_tail, half_binomial
 from edu_rag.statistics.points import Ints, Lessons, Outcomes, same_length, unit_sums, units_of
 
-ALPHA = 0.05
-"""The significance level: a difference with a larger p is not established."""
 Pair = tuple[int, int]
 """The places of two systems in a table, the first before the second."""
 

@@ -8,8 +8,9 @@ from itertools import combinations
 
 import numpy as np
 
+from edu_rag.significance import ALPHA
 from edu_rag.statistics.holm_correction import holm
-from edu_rag.statistics.paired_tests import ALPHA, Differ
+from edu_rag.statistics.paired_tests import Differ
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, same_length, unit_sums, units_of
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edu_rag.statistics.paired_tests import ALPHA
+from edu_rag.significance import ALPHA
 from edu_rag.statistics.points import Ints, Lessons, Outcomes, same_length, unit_sums, units_of
 
 _NORMAL = NormalDist()

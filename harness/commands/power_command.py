@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from edu_rag.statistics import ALPHA
+from edu_rag.significance import ALPHA
 from harness.commands.options import (
     PATH,
     dataset_option,

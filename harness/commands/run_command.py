@@ -254,6 +254,7 @@ def run(
         allowed=allowed,
     )
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
+    say(f"run {submission.slug} on {dataset.id}, split {split}")
     with stopping_like_ctrl_c():
         try:
             path = run_submission(submission, dataset, split, sample, manner)

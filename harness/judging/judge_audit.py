@@ -18,7 +18,6 @@ from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_records
 from edu_rag.worker_threads import in_order
 from harness.judging.free_text import FreeTextJudge, Grade
-from harness.judging.rank_correlation import Scored, spearman, spearman_interval
 
 N_RESAMPLES = 10_000
 MAX_EXAMPLES = 50
@@ -179,6 +178,8 @@ def kappa_interval(tables: Sequence[tuple[int, int, int, int]], seed: int = 0) -
 
 
 def _agreement(pairs: Sequence[JudgedPair]) -> Agreement:
+    from harness.judging.rank_correlation import Scored, spearman, spearman_interval
+
     by_question: dict[str, list[int]] = {}
     scored: dict[str, list[Scored]] = {}
     for pair in pairs:

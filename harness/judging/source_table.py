@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from edu_rag.scorecard.card import Counts
-from edu_rag.statistics import rate_intervals
 from harness.judging.labelled_answers import LabelledAnswer
 
 _LETTERS = {"correct": "c", "hallucinated": "i", "insufficient": "a"}
@@ -35,6 +34,8 @@ def source_rows(answers: Iterable[LabelledAnswer]) -> list[SourceRow]:
 
 
 def _row(source: str | None, system: str, letters: Sequence[str]) -> SourceRow:
+    from edu_rag.statistics import rate_intervals
+
     found = Counter(letters)
     intervals, _ = rate_intervals("".join(letters))
     counts = Counts(correct=found["c"], incorrect=found["i"], abstained=found["a"])

@@ -24,7 +24,8 @@ question. An excuse behind a choice (`The diagram is not provided.`) takes nothi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache, partial
 
 from harness.reading.abstentions import abstains, is_preface
 from harness.reading.choice_text import STRICT, by_text
@@ -58,9 +59,13 @@ MAX_CHARACTERS = 20_000
 _SHORT = 40
 
 
-def _sentences(line: str, choices: Mapping[str, str]) -> list[str]:
+Claims = Callable[[str], Reading | None]
+"""The claim of a line by the choices of one question: the same line is looked at again in several steps."""
+
+
+def _sentences(line: str, claim_of: Claims) -> list[str]:
     """A line that names no choice as a whole, cut into its sentences; a bare label goes with the next one."""
-    if names_one(claimed(line, choices)):
+    if names_one(claim_of(line)):
         return [line]
     parts: list[str] = []
     begin = 0
@@ -97,14 +102,14 @@ def _announced(sentence: str) -> Iterator[str]:
     yield sentence[begin:]
 
 
-def _lines(text: str, choices: Mapping[str, str]) -> list[str]:
+def _lines(text: str, claim_of: Claims) -> list[str]:
     """The lines and sentences that say something.
 
     A lead alone on its line (`Answer:`, `**Answer**`) goes before the next line.
     """
     lines: list[str] = []
     open_lead = False
-    for line in (part for whole in text.splitlines() for part in _sentences(whole, choices)):
+    for line in (part for whole in text.splitlines() for part in _sentences(whole, claim_of)):
         written = fold_writing(line)
         if not written:
             continue
@@ -113,14 +118,14 @@ def _lines(text: str, choices: Mapping[str, str]) -> list[str]:
             open_lead = False
         else:
             lines.append(line)
-            open_lead = LEAD.fullmatch(written) is not None and claimed(line, choices) is None
+            open_lead = LEAD.fullmatch(written) is not None and claim_of(line) is None
     return lines
 
 
-def _is_question(line: str, choices: Mapping[str, str]) -> bool:
+def _is_question(line: str, claim_of: Claims) -> bool:
     """Whether a line only asks: `Is it meiosis or mitosis?`."""
     written = fold_writing(line)
-    asks = QUESTION.search(written) is not None and claimed(line, choices) is None
+    asks = QUESTION.search(written) is not None and claim_of(line) is None
     return asks and not (UNSURE.search(written) or abstains(line))
 
 
@@ -130,7 +135,8 @@ def _read_text(text: str, choices: Mapping[str, str]) -> Reading:
     if len(text) > MAX_CHARACTERS or len(fold_writing(text)) > MAX_CHARACTERS:
         return unparseable(f"over {MAX_CHARACTERS:,} characters")
     written = [line for line in text.splitlines() if fold_writing(line)]
-    claim = claimed(written[0], choices) if len(written) == 1 else None
+    claim_of = cache(partial(claimed, choices=choices))
+    claim = claim_of(written[0]) if len(written) == 1 else None
     if claim is not None and claim.label is not None:
         return claim
     whole = by_text(text, choices, STRICT)
@@ -138,11 +144,11 @@ def _read_text(text: str, choices: Mapping[str, str]) -> Reading:
         return whole
     if not fold_punctuation(text):
         return abstained("says nothing")
-    lines = _lines(text, choices)
-    answered = list(itertools.dropwhile(lambda line: is_preface(line, choices) or _is_question(line, choices), lines))
+    lines = _lines(text, claim_of)
+    answered = list(itertools.dropwhile(lambda line: is_preface(line, choices) or _is_question(line, claim_of), lines))
     if 0 < len(answered) < len(lines) and names_one(reading := by_lines(answered, choices)):
         return reading
-    return by_lines(lines, choices) if len(lines) > 1 else claimed(lines[0], choices) or refusal(lines[0], choices)
+    return by_lines(lines, choices) if len(lines) > 1 else claim_of(lines[0]) or refusal(lines[0], choices)
 
 
 def read_answer(answer: str, choices: Mapping[str, str]) -> Reading:
@@ -150,9 +156,17 @@ def read_answer(answer: str, choices: Mapping[str, str]) -> Reading:
     if answer in choices:
         return named(answer, f"label {answer}")
     if len(answer) < _SHORT and answer.isascii() and answer.isprintable():  # no wrapper and no second line to heed
-        dressed = by_label(fold_writing(answer), choices)
-        if dressed is not None:
-            return dressed
+        return by_label(fold_writing(answer), choices) or _remembered(answer, tuple(choices.items()))
+    return _read_any(answer, choices)
+
+
+@lru_cache(maxsize=1_024)
+def _remembered(answer: str, choices: tuple[tuple[str, str], ...]) -> Reading:
+    """Read a short answer: the same words answer many questions whose choices are true and false."""
+    return _read_any(answer, dict(choices))
+
+
+def _read_any(answer: str, choices: Mapping[str, str]) -> Reading:
     if len(answer) > MAX_CHARACTERS:
         return unparseable(f"over {MAX_CHARACTERS:,} characters")
     as_written = by_text(answer, choices, STRICT)

@@ -37,6 +37,9 @@ TRUTHS = {
 
 def by_text(text: str, choices: Mapping[str, str], levels: Levels) -> Reading | None:
     """The choice whose own text this is, at the strictest level at which there is one."""
+    # Each strict level folds further than the one before: texts that differ at the last one differ at all.
+    if levels is STRICT and fold_edges(text) not in map(fold_edges, choices.values()):
+        return None
     for fold in levels:
         folded = fold(text)
         labels = [label for label, choice in choices.items() if folded and fold(choice) == folded]
@@ -49,8 +52,10 @@ def by_text(text: str, choices: Mapping[str, str], levels: Levels) -> Reading | 
 
 def truths(choices: Mapping[str, str]) -> dict[str, str]:
     """The labels of `true` and `false`, where the question has these two choices and no other."""
+    if len(choices) != 2:
+        return {}
     labels = {fold_punctuation(choice): label for label, choice in choices.items()}
-    return labels if len(choices) == 2 and labels.keys() == {"true", "false"} else {}
+    return labels if labels.keys() == {"true", "false"} else {}
 
 
 def by_truth(text: str, choices: Mapping[str, str]) -> Reading | None:
@@ -64,8 +69,10 @@ def by_truth(text: str, choices: Mapping[str, str]) -> Reading | None:
 def _begins_alone(label: str, choices: Mapping[str, str], text: str) -> str | None:
     """What the text says behind the whole of this choice, if no other choice begins in the same way."""
     short, long = fold_article(choices[label]), fold_article(text)
+    if not long.startswith(short):
+        return None
     as_near = any(other != label and fold_article(choice).startswith(short) for other, choice in choices.items())
-    return None if as_near or not long.startswith(short) else long[len(short) :]
+    return None if as_near else long[len(short) :]
 
 
 def _completes(label: str, choices: Mapping[str, str], text: str) -> bool:

@@ -52,6 +52,17 @@ def test_the_variant_rank_bm25_is_that_package_bit_for_bit(texts: list[str], que
     assert np.array_equal(BM25(texts, k1, b, "rank_bm25").scores(query), theirs)
 
 
+@settings(max_examples=60, deadline=None)
+@given(texts=CORPORA, queries=st.lists(WORDS, max_size=4))
+@pytest.mark.parametrize("variant", ["lucene", "rank_bm25"])
+def test_queries_that_are_asked_together_get_the_scores_of_each_alone(
+    variant: Variant, texts: list[str], queries: list[str]
+) -> None:
+    together = list(BM25(texts, variant=variant).scores_of(queries))
+    alone = [BM25(texts, variant=variant).scores(query) for query in queries]
+    assert [scores.tobytes() for scores in together] == [scores.tobytes() for scores in alone]
+
+
 def test_on_real_sentences_both_variants_are_their_packages() -> None:
     import bm25s
     from rank_bm25 import BM25Okapi
@@ -128,6 +139,20 @@ def test_a_text_is_tokenised_once_and_what_is_remembered_is_bounded(monkeypatch:
     assert tokenised == ["b a b", "", "a", "cc"]
     tokens.of(["a"])  # … so that all is forgotten
     assert tokenised == ["b a b", "", "a", "cc", "a"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lists=st.lists(st.lists(st.sampled_from(["ab", "cd ab", "ef" * 8, "", "gh " * 16, "é"]), max_size=9), max_size=6)
+)
+def test_texts_have_the_same_numbers_whatever_lists_they_came_in_before(lists: list[list[str]]) -> None:
+    used = TokenIds()
+    for texts in lists:
+        numbers, rows = used.of(texts)
+        words = {number: word for word, number in numbers.items()}
+        alone = [(words.get(int(number)), int(count)) for text in texts for number, count in used.of([text])[1]]
+        assert [(words.get(int(number)), int(count)) for number, count in rows] == alone
+        assert [count for number, count in rows.tolist() if number == 0] == [len(tokenise(text)) for text in texts]
 
 
 @pytest.mark.parametrize("wrong", [{"k1": -0.1}, {"k1": float("nan")}, {"b": 1.1}, {"variant": "tf-idf"}])

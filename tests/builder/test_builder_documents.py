@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -39,11 +40,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_mlcroissant_accepts_the_metadata_and_reads_every_table_by_it(folder: Path) -> None:
+def test_mlcroissant_writes_the_same_metadata_and_reads_every_table_by_it(folder: Path) -> None:
     import mlcroissant
 
     described = mlcroissant.Dataset(str(folder / CROISSANT_FILE))
     assert described.metadata.issues.errors == set()
+    theirs = json.dumps(described.metadata.to_json(), indent=1, ensure_ascii=False, sort_keys=True, default=str)
+    assert f"{theirs}\n" == (folder / CROISSANT_FILE).read_text(encoding="utf-8")
     opened = Dataset(folder)
     rows = {sets.id: list(described.records(sets.id)) for sets in described.metadata.record_sets}
     assert set(rows) == {f"{c}/test" for c in ("questions", "hits", "pages", "evidence", "leaks", "gold")}
@@ -59,6 +62,19 @@ def test_metadata_is_a_function_of_the_manifest(folder: Path) -> None:
     manifest = read_manifest(folder)
     made = croissant(manifest.name, manifest.version, manifest.created_at, manifest.files)
     assert made == (folder / CROISSANT_FILE).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("created_at", "said"),
+    [
+        ("2026-11-26T00:00:00+00:00", "2026-11-26"),
+        ("2026-11-26T12:34:56+00:00", "2026-11-26T12:34:56Z"),
+        ("2026-01-02T23:59:59-05:00", "2026-01-02T23:59:59-05:00"),
+    ],
+)
+def test_the_date_of_the_metadata_is_the_day_or_the_time(folder: Path, created_at: str, said: str) -> None:
+    made = json.loads(croissant("x", "1.0.0", created_at, read_manifest(folder).files))
+    assert made["datePublished"] == said
 
 
 def test_the_numbers_of_the_card_are_those_of_the_tables(folder: Path) -> None:

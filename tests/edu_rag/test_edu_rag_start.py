@@ -40,6 +40,21 @@ try:
 finally:
     print("LOADED", *sorted(name for name in {heavy!r} if name in sys.modules))
 """
+FIRST_LINE = """
+import os, sys
+from edu_rag.__main__ import main
+
+class Terminal:
+    def write(self, text):
+        found = sorted(name for name in {heavy!r} if name in sys.modules)
+        os.write(1, " ".join(["LOADED", *found]).encode())
+        os._exit(0)
+
+    flush = isatty = lambda self: False
+
+sys.stdout = sys.stderr = Terminal()
+main(sys.argv[1:])
+"""
 PREDICTIONS = '{"question_id": "q1", "answer": "b"}\n{"question_id": "q2", "answer": null, "confidence": 0.5}\n'
 
 
@@ -53,10 +68,10 @@ def submission(tmp_path: Path) -> Path:
     return folder
 
 
-def loaded(*words: str) -> tuple[int, str]:
+def loaded(*words: str, probe: str = PROBE, folder: Path = ROOT) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-c", PROBE.format(heavy=HEAVY), *words],
-        cwd=ROOT,
+        [sys.executable, "-c", probe.format(heavy=HEAVY), *words],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
@@ -65,7 +80,7 @@ def loaded(*words: str) -> tuple[int, str]:
     return done.returncode, done.stdout.rpartition("LOADED")[2].strip() + done.stderr
 
 
-@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["score", "--help"], ["--version"]])
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["power", "--help"], ["--version"]])
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
     assert loaded(*words) == (0, "")
 
@@ -73,6 +88,19 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
 def test_checking_a_submission_without_a_dataset_loads_nothing_heavy(submission: Path) -> None:
     assert loaded("check", str(submission)) == (0, "")
     assert loaded("check", str(submission / "predictions" / "tiny-1.0.0" / "test.jsonl")) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["board", str(ROOT / "leaderboard" / "results"), "--out", "site"],
+        ["judge", "labels", "none.csv"],
+        ["dataset", "card", "none"],
+        ["serve", "none"],
+    ],
+)
+def test_nothing_heavy_is_loaded_before_the_first_line_of_a_command(words: list[str], tmp_path: Path) -> None:
+    assert loaded(*words, probe=FIRST_LINE, folder=tmp_path) == (0, "")
 
 
 def test_a_terminal_that_lacks_a_letter_gets_its_number_and_no_traceback() -> None:

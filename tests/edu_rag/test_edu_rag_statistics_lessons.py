@@ -364,3 +364,8 @@ def test_statsmodels_has_the_same_holm(n: int) -> None:
     p_values = np.random.default_rng(n).beta(0.4, 4, n).round(2).tolist()
     theirs = multitest.multipletests(p_values, method="holm")[1]
     assert s.holm(p_values) == pytest.approx(theirs.tolist(), rel=1e-12)
+
+
+def test_sums_with_fractions_are_refused() -> None:
+    with pytest.raises(TypeError, match="give integers"):
+        s.cluster_ratios(np.array([[0.5, 1.0]]), np.array([1, 1]), seed=0)

@@ -1,0 +1,355 @@
+"""A small Llama model in this process, in NumPy: SmolLM2 from its GGUF file, without PyTorch.
+
+The same numbers as transformers up to rounding. The prompt and all choices are read in one pass, and a model is loaded
+in two seconds instead of seventeen. For models of a billion parameters and more baselines.llama_cpp is faster.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from baselines.gguf_file import GgufFile
+from baselines.prompts.generate import Generated, Likelihoods, NextToken, words_of
+from baselines.prompts.prompt import FilledPrompt
+from edu_rag.errors import MissingExtraError, SubmissionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+    Integers = NDArray[np.int64]
+
+THREADS_VARIABLE = "EDU_RAG_THREADS"
+MOST_THREADS = 8
+"""Of the cores, unless $EDU_RAG_THREADS says more: products this small gain nothing from others."""
+QUERIES_AT_ONCE = 256
+"""Tokens whose attention is held at once: of ten pages it would take gigabytes."""
+PLACES_AT_ONCE = 128
+"""Tokens whose logits are held at once, 0.2 MB each."""
+_SPECIAL = 3
+"""The type of a token in a GGUF file that is a mark, such as the end of a turn."""
+
+
+class _Layer(NamedTuple):
+    """Weights of a layer, laid out as the products need them: (inputs, outputs)."""
+
+    attention_norm: Array
+    query_key_value: Array
+    attended: Array
+    feed_norm: Array
+    gate_up: Array
+    down: Array
+
+
+class _Shape(NamedTuple):
+    """Numbers of a model, and where a feature of its own was read."""
+
+    n_heads: int
+    n_key_heads: int
+    width: int
+    epsilon: float
+    turn: Array
+
+
+class _Tree(NamedTuple):
+    """Tokens to read in one pass: `positions`, and `may_see[i, j]`: whether token i attends to token j."""
+
+    ids: list[int]
+    positions: Integers
+    may_see: NDArray[np.bool_]
+
+
+Cache = list[tuple["Array", "Array"]]
+"""Keys and values of each layer, of the shape (heads, tokens, width)."""
+
+
+def can_read(file: GgufFile) -> bool:
+    """Whether the model is one that this module computes: Llama's layers with SmolLM2's tokens."""
+    said = file.settings
+    return (
+        said.get("general.architecture") == "llama"
+        and said.get("tokenizer.ggml.model") == "gpt2"
+        and said.get("tokenizer.ggml.pre") == "smollm"
+        and "output.weight" not in file.names
+        and not any(name.startswith("llama.rope.scaling") for name in said)
+    )
+
+
+def _halves(weights: Array, n_heads: int) -> Array:
+    """Rows of queries or keys, the two halves of each rotated pair apart, as Llama has them; GGUF has them in turn."""
+    n_rows, n_inputs = weights.shape
+    pairs: Array = weights.reshape(n_heads, n_rows // n_heads // 2, 2, n_inputs)
+    return pairs.swapaxes(1, 2).reshape(n_rows, n_inputs)
+
+
+def _normed(values: Array, weights: Array, epsilon: float) -> Array:
+    import numpy as np
+
+    scale = np.sqrt(np.einsum("ij,ij->i", values, values) / np.float32(values.shape[1]) + np.float32(epsilon))
+    found: Array = values / scale[:, None] * weights
+    return found
+
+
+def _turned(values: Array, cosines: Array, sines: Array) -> Array:
+    """Queries or keys of the shape (tokens, heads, width), turned by their positions."""
+    import numpy as np
+
+    half = values.shape[-1] // 2
+    first, second = values[..., :half], values[..., half:]
+    return np.concatenate([first * cosines - second * sines, second * cosines + first * sines], axis=-1)
+
+
+def _attended(queries: Array, keys: Array, values: Array, may_see: NDArray[np.bool_]) -> Array:
+    """What each token gets from the tokens that it may see, of the shape (tokens, heads x width)."""
+    import numpy as np
+
+    n_tokens, n_heads, width = queries.shape
+    n_groups = len(keys)
+    scale = np.float32(1 / math.sqrt(width))
+    parts = []
+    for start in range(0, n_tokens, QUERIES_AT_ONCE):
+        some = queries[start : start + QUERIES_AT_ONCE].reshape(-1, n_groups, n_heads // n_groups, width)
+        grouped = some.transpose(1, 2, 0, 3).reshape(n_groups, -1, width)
+        scores = (grouped @ keys.transpose(0, 2, 1) * scale).reshape(n_groups, n_heads // n_groups, len(some), -1)
+        scores = np.where(may_see[start : start + len(some)], scores, np.float32(-np.inf))
+        scores -= scores.max(axis=-1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=-1, keepdims=True)
+        found = (scores.reshape(n_groups, -1, keys.shape[1]) @ values).reshape(n_heads, len(some), width)
+        parts.append(found.transpose(1, 0, 2).reshape(len(some), -1))
+    return np.concatenate(parts)
+
+
+class _Products:
+    """Products of matrices on several threads, each of which computes some columns.
+
+    The threads of NumPy's own library wait by spinning: on a busy machine a product on two of them took ten times as
+    long as on one. Ours sleep.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        import numpy  # noqa: F401, ICN001 - the limit reaches libraries that are loaded
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1, user_api="blas")
+        self._n = n_threads
+        self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+
+    def __call__(self, left: Array, right: Array) -> Array:
+        import numpy as np
+
+        if self._pool is None:
+            return left @ right
+        found = np.empty((len(left), right.shape[1]), np.float32)
+        edges = [right.shape[1] * part // self._n for part in range(self._n + 1)]
+        slices = [slice(*edge) for edge in itertools.pairwise(edges)]
+        others = [self._pool.submit(np.matmul, left, right[:, some], out=found[:, some]) for some in slices[1:]]
+        np.matmul(left, right[:, slices[0]], out=found[:, slices[0]])
+        for other in others:
+            other.result()
+        return found
+
+
+class _Network:
+    """The layers of the model."""
+
+    def __init__(self, file: GgufFile, product: _Products) -> None:
+        import numpy as np
+
+        self._product = product
+        said = file.settings
+        n_heads, n_key_heads = (int(said[f"llama.attention.head_count{tail}"]) for tail in ("", "_kv"))
+        self.words = file.tensor("token_embd.weight")
+        width = self.words.shape[1] // n_heads
+        turn = float(said.get("llama.rope.freq_base", 10_000.0)) ** (-np.arange(0, width, 2) / width)
+        epsilon = float(said["llama.attention.layer_norm_rms_epsilon"])
+        self.shape = _Shape(n_heads, n_key_heads, width, epsilon, turn.astype(np.float32))
+        self.layers = [self._layer(file, f"blk.{number}") for number in range(int(said["llama.block_count"]))]
+        self.last_norm = file.tensor("output_norm.weight")
+
+    def _layer(self, file: GgufFile, name: str) -> _Layer:
+        import numpy as np
+
+        def weights(part: str) -> Array:
+            return file.tensor(f"{name}.{part}.weight")
+
+        queries, keys = (
+            _halves(weights(f"attn_{part}"), n)
+            for part, n in (("q", self.shape.n_heads), ("k", self.shape.n_key_heads))
+        )
+        return _Layer(
+            weights("attn_norm"),
+            np.ascontiguousarray(np.concatenate([queries, keys, weights("attn_v")]).T),
+            np.ascontiguousarray(weights("attn_output").T),
+            weights("ffn_norm"),
+            np.ascontiguousarray(np.concatenate([weights("ffn_gate"), weights("ffn_up")]).T),
+            np.ascontiguousarray(weights("ffn_down").T),
+        )
+
+    def read(self, tree: _Tree, past: Cache | None = None) -> tuple[Array, Cache]:
+        """The features of the last layer, one row a token, and the cache for the tokens that follow."""
+        import numpy as np
+
+        angles = tree.positions[:, None].astype(np.float32) * self.shape.turn
+        cosines, sines = np.cos(angles)[:, None], np.sin(angles)[:, None]
+        values = self.words[tree.ids]
+        cache: Cache = []
+        for number, layer in enumerate(self.layers):
+            before = None if past is None else past[number]
+            found, kept = self._attention(values, layer, (cosines, sines), tree.may_see, before)
+            cache.append(kept)
+            values = values + found
+            gate, up = np.split(
+                self._product(_normed(values, layer.feed_norm, self.shape.epsilon), layer.gate_up), 2, axis=1
+            )
+            values = values + self._product(gate / (1 + np.exp(-gate)) * up, layer.down)
+        return _normed(values, self.last_norm, self.shape.epsilon), cache
+
+    def _attention(
+        self,
+        values: Array,
+        layer: _Layer,
+        turns: tuple[Array, Array],
+        may_see: NDArray[np.bool_],
+        before: tuple[Array, Array] | None,
+    ) -> tuple[Array, tuple[Array, Array]]:
+        import numpy as np
+
+        n_heads, n_key_heads, width = self.shape.n_heads, self.shape.n_key_heads, self.shape.width
+        made = self._product(_normed(values, layer.attention_norm, self.shape.epsilon), layer.query_key_value)
+        made = made.reshape(len(values), n_heads + 2 * n_key_heads, width)
+        turned = _turned(made[:, : n_heads + n_key_heads], *turns)
+        keys = turned[:, n_heads:].transpose(1, 0, 2)
+        new = made[:, n_heads + n_key_heads :].transpose(1, 0, 2)
+        if before is not None:
+            keys, new = np.concatenate([before[0], keys], axis=1), np.concatenate([before[1], new], axis=1)
+        found = _attended(turned[:, :n_heads], keys, new, may_see)
+        return self._product(found, layer.attended), (keys, new)
+
+    def logprobs(self, features: Array) -> Iterator[Array]:
+        """Log-probabilities of all words, row by row."""
+        import numpy as np
+
+        for start in range(0, len(features), PLACES_AT_ONCE):
+            logits = self._product(features[start : start + PLACES_AT_ONCE], self.words.T)
+            logits -= logits.max(axis=1, keepdims=True)
+            yield from logits - np.log(np.exp(logits).sum(axis=1, keepdims=True, dtype=np.float64))
+
+
+def _line(ids: Sequence[int], n_past: int = 0) -> _Tree:
+    """Tokens that each see all before them."""
+    import numpy as np
+
+    positions = np.arange(n_past, n_past + len(ids))
+    return _Tree(list(ids), positions, np.arange(n_past + len(ids)) <= positions[:, None])
+
+
+def _branches(prefix: Sequence[int], rows: Sequence[Sequence[int]]) -> _Tree:
+    """A prefix, and rows of tokens that each see the prefix and their own row."""
+    import numpy as np
+
+    ids = [*prefix, *(token for row in rows for token in row)]
+    owner = np.repeat(np.arange(len(rows) + 1), [len(prefix), *(len(row) for row in rows)])
+    positions = np.concatenate([np.arange(len(prefix)), *(len(prefix) + np.arange(len(row)) for row in rows)])
+    same = (owner[:, None] == owner) | (owner == 0)
+    return _Tree(ids, positions, same & (positions <= positions[:, None]))
+
+
+def _tokenizer(file: GgufFile) -> Any:
+    """The tokens of the file, cut as transformers cuts them from it (without SmolLM2's rule for digits)."""
+    try:
+        from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    except ImportError as error:
+        raise MissingExtraError(
+            "language model", f"{error.name} is not installed", "pip install 'edu-rag-bench[llm]'"
+        ) from None
+    words = file.settings["tokenizer.ggml.tokens"]
+    merges = [tuple(merge.split(" ", 1)) for merge in file.settings["tokenizer.ggml.merges"]]
+    made = Tokenizer(models.BPE({word: number for number, word in enumerate(words)}, merges))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    kinds = file.settings["tokenizer.ggml.token_type"]
+    marks = [word for word, kind in zip(words, kinds, strict=True) if kind == _SPECIAL]
+    made.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in marks])
+    return made
+
+
+def _template(said: str | None) -> Any:
+    """The chat template, which comes with the model, in Jinja's sandbox; None where the file has none."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    return said and ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(said)
+
+
+def _n_threads(asked: int | None) -> int:
+    return asked or int(os.environ.get(THREADS_VARIABLE) or min(MOST_THREADS, os.cpu_count() or 1))
+
+
+class NumpyLlama:
+    """A language model (baselines.prompts.generate) of a GGUF file that `can_read` accepts."""
+
+    def __init__(self, file: GgufFile, *, threads: int | None = None) -> None:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        product = _Products(_n_threads(threads))
+        try:
+            self._tokenizer = _tokenizer(file)
+            self._network = _Network(file, product)
+            self._end = int(file.settings["tokenizer.ggml.eos_token_id"])
+            self._chat = _template(file.settings.get("tokenizer.chat_template"))
+        except (KeyError, ValueError, TypeError, ArithmeticError) as error:
+            raise SubmissionError(file.path, f"cannot be read ({error!r})", "give a whole GGUF file") from None
+
+    def ids(self, text: str) -> list[int]:
+        """The tokens of a text. Marks such as `<|im_end|>` in it are one token each."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def prompt_ids(self, prompt: FilledPrompt) -> list[int]:
+        """The token ids that the model reads for a prompt: by its chat template, or plain where it has none."""
+        if self._chat is None:
+            return self.ids(prompt.plain)
+        turns = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        turns.append({"role": "user", "content": prompt.user})
+        return self.ids(self._chat.render(messages=turns, add_generation_prompt=True))
+
+    def generate(self, prompt: FilledPrompt, max_new_tokens: int) -> Generated:
+        """Generate greedily, at most `max_new_tokens`, until the model ends its turn."""
+        ids = self.prompt_ids(prompt)
+        new: list[int] = []
+        features, cache = self._network.read(_line(ids))
+        while True:
+            token = int(next(self._network.logprobs(features[-1:])).argmax())
+            new.append(token)
+            if token == self._end or len(new) == max_new_tokens:
+                break
+            features, cache = self._network.read(_line([token], len(ids) + len(new) - 1), cache)
+        return Generated(self._tokenizer.decode(new, skip_special_tokens=True), len(ids), len(new))
+
+    def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
+        """How likely the answer starts with each text: exact, over the tokens that say it (generate.LanguageModel)."""
+        import numpy as np
+
+        ids = self.prompt_ids(prompt)
+        table = next(self._network.logprobs(self._network.read(_line(ids))[0][-1:]))
+        found = [float(np.logaddexp.reduce(table[words_of(text, self.ids)], initial=-np.inf)) for text in texts]
+        return NextToken(found, len(ids))
+
+    def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
+        """Log-probabilities of each continuation's tokens after the prefix. All are read in one pass.
+
+        Prefix and continuation are cut into tokens apart, so that all continuations follow the same prefix.
+        """
+        start, rows = self.ids(prefix), [self.ids(text) for text in continuations]
+        if not start or not all(rows):
+            raise SubmissionError("likelihood", "prefix or continuation is empty", "give each at least one token")
+        features, _ = self._network.read(_branches(start, [row[:-1] for row in rows]))
+        first = next(self._network.logprobs(features[len(start) - 1 : len(start)]))
+        later = self._network.logprobs(features[len(start) :])
+        logprobs = [[float(first[row[0]]), *(float(next(later)[token]) for token in row[1:])] for row in rows]
+        return Likelihoods(logprobs, len(start) + sum(len(row) for row in rows))
