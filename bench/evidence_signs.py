@@ -233,6 +233,24 @@ class Tree:
         return number
 
 
+def attention_bias(trees: Sequence[Tree], length: int, dtype: Any, device: str) -> Any:
+    """Which token sees which, (sequences, 1, length, length): 0, or the type's smallest number where it does not."""
+    import torch
+
+    most = max(len(one.above) for one in trees) + 1
+    above = np.zeros((len(trees), most, most), dtype=bool)
+    above[:, most - 1, most - 1] = True  # what fills a sequence up sees itself
+    segments = np.full((len(trees), length), most - 1)
+    for n, one in enumerate(trees):
+        segments[n, : len(one.ids)] = one.segment_of
+        for number, line in enumerate(one.above):
+            above[n, number, line] = True
+    at, rows = torch.from_numpy(segments).to(device), torch.arange(len(trees), device=device)[:, None, None]
+    allowed = torch.from_numpy(above).to(device)[rows, at[:, :, None], at[:, None, :]].tril()
+    bias = torch.zeros(allowed.shape, dtype=dtype, device=device)
+    return bias.masked_fill_(~allowed, torch.finfo(dtype).min)[:, None]
+
+
 class Reading(NamedTuple):
     """What to look up in a tree: at `at[n]` the model is about to say one of the tokens of `of[n]` (groups)."""
 
@@ -381,25 +399,6 @@ class Reader:
         if batch:
             yield batch
 
-    def mask(self, batch: Sequence[Reading], length: int) -> Any:
-        """Which token sees which: (sequences, 1, length, length), 0 or the smallest number of the model's type."""
-        torch = self.torch
-        most = max(len(one.tree.above) for one in batch) + 1
-        above = np.zeros((len(batch), most, most), dtype=bool)
-        segments = np.full((len(batch), length), most - 1)
-        for n, one in enumerate(batch):
-            segments[n, : len(one.tree.ids)] = one.tree.segment_of
-            for number, line in enumerate(one.tree.above):
-                above[n, number, line] = True
-        above[:, most - 1, most - 1] = True
-        seen = torch.from_numpy(above).to(self.device)
-        at = torch.from_numpy(segments).to(self.device)
-        rows = torch.arange(len(batch), device=self.device)[:, None, None]
-        allowed = seen[rows, at[:, :, None], at[:, None, :]].tril()
-        dtype = self.model.dtype
-        bias = torch.zeros(allowed.shape, dtype=dtype, device=self.device)
-        return bias.masked_fill_(~allowed, torch.finfo(dtype).min)[:, None]
-
     def read(self, batch: Sequence[Reading]) -> tuple[list[list[float]], Any]:
         """For each asked place of each reading the log-probabilities of its groups; the states of the judged places."""
         torch = self.torch
@@ -413,7 +412,7 @@ class Reader:
             out = self.model.model(
                 input_ids=torch.from_numpy(ids).to(self.device),
                 position_ids=torch.from_numpy(positions).to(self.device),
-                attention_mask=self.mask(batch, length),
+                attention_mask=attention_bias([one.tree for one in batch], length, self.model.dtype, self.device),
                 use_cache=False,
                 output_hidden_states=True,
             )
