@@ -2,6 +2,11 @@
 
 The same numbers as transformers up to rounding. The prompt and all choices are read in one pass, and a model is loaded
 in two seconds instead of seventeen. For models of a billion parameters and more baselines.llama_cpp is faster.
+
+Why not a library: PyTorch is the largest part of the demo's download, and transformers needs twelve seconds or more of
+processor time to load the model. llama.cpp computes with eight-bit activations, which flips answers, so published
+scores would move. ONNX Runtime needs a graph of the model, which no package has. This module answers all 300 questions
+of the mini benchmark's two runs as transformers does.
 """
 
 from __future__ import annotations
@@ -126,6 +131,10 @@ def _attended(queries: Array, keys: Array, values: Array, may_see: NDArray[np.bo
     return np.concatenate(parts)
 
 
+def _missing(error: ImportError) -> MissingExtraError:
+    return MissingExtraError("language model", f"{error.name} is not installed", "pip install 'edu-rag-bench[llm]'")
+
+
 class _Products:
     """Products of matrices on several threads, each of which computes some columns.
 
@@ -134,9 +143,11 @@ class _Products:
     """
 
     def __init__(self, n_threads: int) -> None:
-        import numpy  # noqa: F401, ICN001 - the limit reaches libraries that are loaded
-        from threadpoolctl import threadpool_limits
-
+        try:
+            import numpy  # noqa: F401, ICN001 - the limit reaches libraries that are loaded
+            from threadpoolctl import threadpool_limits
+        except ImportError as error:
+            raise _missing(error) from None
         threadpool_limits(1, user_api="blas")
         self._n = n_threads
         self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
@@ -266,9 +277,7 @@ def _tokenizer(file: GgufFile) -> Any:
     try:
         from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     except ImportError as error:
-        raise MissingExtraError(
-            "language model", f"{error.name} is not installed", "pip install 'edu-rag-bench[llm]'"
-        ) from None
+        raise _missing(error) from None
     words = file.settings["tokenizer.ggml.tokens"]
     merges = [tuple(merge.split(" ", 1)) for merge in file.settings["tokenizer.ggml.merges"]]
     made = Tokenizer(models.BPE({word: number for number, word in enumerate(words)}, merges))
@@ -282,9 +291,15 @@ def _tokenizer(file: GgufFile) -> Any:
 
 def _template(said: str | None) -> Any:
     """The chat template, which comes with the model, in Jinja's sandbox; None where the file has none."""
+    from jinja2 import TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    return said and ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(said)
+    if not said:
+        return None
+    try:
+        return ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(said)
+    except TemplateError as error:
+        raise ValueError(f"chat template: {error}") from None
 
 
 def _n_threads(asked: int | None) -> int:

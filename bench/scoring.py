@@ -34,7 +34,7 @@ N_PAGES = 4_000
 N_PASSAGES = 10
 WORDS = [a + b + c for a in ("ba", "co", "di", "lu", "me", "ra", "to") for b in ("l", "n", "r", "st") for c in "aeio"]
 KINDS: list[tuple[Kind, int]] = [("multiple_choice", 4), ("true_false", 2), ("matching", 7)]
-GOAL_S, GOAL_MB = 1.5, 500
+GOAL_S, GOAL_MB = 1.0, 500
 
 
 def _words(rng: random.Random, n: int) -> str:

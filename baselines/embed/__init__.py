@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_MANY = 50
+"""Sentences rather than queries: their matrix is kept for the next question, which often has the same pages."""
 __all__ = ["DEFAULT_MODEL", "Encoder", "locate_encoder", "readable"]
 
 
@@ -47,6 +49,8 @@ class Encoder:
         models = models_folder()
         self._store = open_store(cache, None if models is None else models / FILE)
         self._back_end = open_back_end(back_end, name, locate_encoder(name), threads)
+        self._digest = hashlib.sha256(self._back_end.fingerprint)
+        self._last: tuple[list[str], NDArray[np.float32] | None] = ([], None)
 
     @classmethod
     def default(cls) -> Encoder:
@@ -59,7 +63,9 @@ class Encoder:
         return self._back_end.dimension
 
     def _key(self, text: str) -> bytes:
-        return hashlib.sha256(self._back_end.fingerprint + text.encode("utf-8", "surrogatepass")).digest()
+        digest = self._digest.copy()
+        digest.update(text.encode("utf-8", "surrogatepass"))
+        return digest.digest()
 
     def _compute(self, texts: Sequence[str]) -> list[bytes]:
         """Vectors of texts, which are sorted by length first, so that a batch is not padded to a stray long one."""
@@ -70,7 +76,9 @@ class Encoder:
 
     def vectors(self, texts: Sequence[str]) -> dict[bytes, bytes]:
         """Unit vectors of the distinct texts, as float32 bytes by key (see baselines.embed.vectors)."""
-        wanted = {self._key(text): text for text in texts}
+        return self._known({self._key(text): text for text in texts})
+
+    def _known(self, wanted: Mapping[bytes, str]) -> dict[bytes, bytes]:
         known = self._store.read(list(wanted))
         missing = [key for key in wanted if key not in known]
         if missing:
@@ -83,6 +91,13 @@ class Encoder:
         """Unit vectors of texts, float32 of shape (len(texts), dimension); equal texts get equal vectors."""
         import numpy as np
 
-        known = self.vectors(texts)
-        joined = b"".join(known[self._key(text)] for text in texts)
-        return np.frombuffer(joined, dtype=np.float32).reshape(len(texts), self.dimension)
+        last, matrix = self._last
+        if matrix is not None and last == list(texts):
+            return matrix
+        keys = [self._key(text) for text in texts]
+        known = self._known(dict(zip(keys, texts, strict=True)))
+        joined = b"".join([known[key] for key in keys])
+        matrix = np.frombuffer(joined, dtype=np.float32).reshape(len(texts), self.dimension)
+        if len(texts) > _MANY:
+            self._last = list(texts), matrix
+        return matrix

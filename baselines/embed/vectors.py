@@ -16,7 +16,10 @@ from edu_rag.errors import DataError
 FILE = "embeddings.sqlite"
 MEMORY_BYTES = 256 << 20
 """Kept in memory at most: 170,000 vectors of all-MiniLM-L6-v2, 85,000 of all-mpnet-base-v2."""
-_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+_PAGES = "PRAGMA page_size=8192"
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
+"""A vector does not fit into a tree's inner node: rows are in a plain table, found through an index of keys. An older
+cache, which is such a tree, is read as well, in almost twice the time."""
 _AT_ONCE = 500
 """Keys asked for in one statement; SQLite before 3.32 takes 999 at most."""
 _REMEDY = "fill it again with python -P -m baselines.retrieve.warm"
@@ -94,6 +97,7 @@ def _open_cache(folder: Path | None) -> sqlite3.Connection:
         folder.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(folder / FILE if folder else ":memory:", timeout=60)
     if folder is not None:
+        db.execute(_PAGES)  # of a new file; it changes nothing in another one
         db.execute("PRAGMA journal_mode=WAL")
         # A lost vector costs milliseconds: no need to wait for the disk at each question.
         db.execute("PRAGMA synchronous=NORMAL")
@@ -183,10 +187,9 @@ def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
         with closing(sqlite3.connect(partial)) as db:
-            # A vector does not fit into a tree's inner node: rows are in a plain table, found through an index of keys.
-            db.execute("PRAGMA page_size=8192")
+            db.execute(_PAGES)
             db.execute("PRAGMA journal_mode=OFF")  # a half-written one is thrown away
-            db.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+            db.execute(_TABLE)
             for some in (rows_of(target) if target.is_file() else (), rows):
                 db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", some)
             db.commit()

@@ -68,13 +68,14 @@ def report(folder: Path, split: str, sample: str = SAMPLE) -> str:
     where = ("evidence in what it read", "evidence on its pages only", "no evidence labelled")
     pairs = [(second, first) for first, second in pairwise(runs)]
     rows = [(f"{one} minus {other}", difference(_silent(runs[one]), _silent(runs[other]))) for one, other in pairs]
+    compared = [table(('how often "not found"', "points"), rows)] if rows else []
     return "\n\n".join(
         (
             f"{len(exam.questions)} questions, choices not shown.",
             table(head, [_row(name, run) for name, run in runs.items()]),
             '"Not found", by what the labeller finds:',
             table(("system", *where), [_not_found(name, run) for name, run in runs.items()]),
-            table(('how often "not found"', "points"), rows),
+            *compared,
         )
     )
 

@@ -71,7 +71,7 @@ _PART_BITS = tuple((part, _BIT[kind]) for kind, words in _KIND_WORDS.items() for
 _WORD_BITS = {word: _BIT[kind] for kind, words in _WHOLE_WORDS.items() for word in words.split()}
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """One run of text: its tag, the marks of all elements that hold it, the nearest, its characters in links."""
 
     text: str
@@ -86,7 +86,7 @@ class Block(NamedTuple):
 class PageBlocks:
     """A page's blocks in order; the block elements, for each its parent, and a number that those of one look share."""
 
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[TextBlock] = field(default_factory=list)
     elements: list[Any] = field(default_factory=lambda: [None])
     parents: list[int] = field(default_factory=lambda: [0])
     looks: list[int] = field(default_factory=lambda: [0])
@@ -134,7 +134,7 @@ class _Walk:
         self._run.clear()
         self._n_linked = 0
         if text.strip(" |"):
-            block = Block(text, place.tag, place.marks, place.depth, place.holder, min(n_linked, len(text)))
+            block = TextBlock(text, place.tag, place.marks, place.depth, place.holder, min(n_linked, len(text)))
             self.page.blocks.append(block)
 
     def _add(self, text: str | None, place: _Place) -> None:

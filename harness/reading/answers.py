@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from harness.reading.abstentions import abstains, is_preface
 from harness.reading.choice_text import STRICT, by_text
@@ -156,9 +156,17 @@ def read_answer(answer: str, choices: Mapping[str, str]) -> Reading:
     if answer in choices:
         return named(answer, f"label {answer}")
     if len(answer) < _SHORT and answer.isascii() and answer.isprintable():  # no wrapper and no second line to heed
-        dressed = by_label(fold_writing(answer), choices)
-        if dressed is not None:
-            return dressed
+        return by_label(fold_writing(answer), choices) or _remembered(answer, tuple(choices.items()))
+    return _read_any(answer, choices)
+
+
+@lru_cache(maxsize=1_024)
+def _remembered(answer: str, choices: tuple[tuple[str, str], ...]) -> Reading:
+    """Read a short answer: the same words answer many questions whose choices are true and false."""
+    return _read_any(answer, dict(choices))
+
+
+def _read_any(answer: str, choices: Mapping[str, str]) -> Reading:
     if len(answer) > MAX_CHARACTERS:
         return unparseable(f"over {MAX_CHARACTERS:,} characters")
     as_written = by_text(answer, choices, STRICT)

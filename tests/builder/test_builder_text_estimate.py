@@ -10,7 +10,7 @@ import pytest
 from builder.extract.cascade import FAST, FULL, MAIN
 from builder.extract.extract import Extracted, ExtractionFailure, extract_page
 from builder.extract.extraction_tools import MAX_BYTES, MAX_SHRUNK_BYTES, without_long_scripts
-from builder.extract.page_blocks import MARKS, Block, blocks_of
+from builder.extract.page_blocks import MARKS, TextBlock, blocks_of
 from builder.extract.page_text import parse_html
 from builder.extract.text_estimate import PageEstimate, _trees, estimate_of, features_of
 
@@ -25,11 +25,11 @@ PAGE = (
 )
 
 
-def found_blocks(body: str) -> list[Block]:
+def found_blocks(body: str) -> list[TextBlock]:
     return blocks_of(parse_html(f"<html><body>{body}</body></html>")).blocks
 
 
-def marks_of(block: Block) -> set[str]:
+def marks_of(block: TextBlock) -> set[str]:
     return {name for bit, name in enumerate(MARKS) if block.marks >> bit & 1}
 
 

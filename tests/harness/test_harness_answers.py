@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from edu_rag.records import LABELS
 from harness.reading.abstentions import abstains
 from harness.reading.answers import MAX_CHARACTERS, read_answer
-from harness.reading.choice_text import by_completion
+from harness.reading.choice_text import STRICT, by_completion, by_text
 from harness.reading.folding import fold_article, fold_edges, fold_punctuation, fold_writing
 from harness.reading.wrappers import before_next_question
 
@@ -678,6 +678,21 @@ def test_the_order_of_the_choices_does_not_matter_to_an_answer_in_words(answer: 
 @given(st.sampled_from(REAL_ANSWERS), st.sampled_from([" ", "\n", "\t", " \n "]), st.sampled_from(["", "\n", "   "]))
 def test_white_space_around_an_answer_does_not_matter(answer: str, before: str, after: str) -> None:
     assert read_answer(before + answer + after, CELLS)[:2] == read_answer(answer, CELLS)[:2]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    texts=st.lists(st.text("aB .'*\"`ﬁé\u0301\u00a0\u200b²́", max_size=6), min_size=3, max_size=4),
+    place=st.integers(0, 2),
+)
+def test_a_choice_that_differs_at_the_last_strict_level_differs_at_all_of_them(texts: list[str], place: int) -> None:
+    text, *others = texts
+    choices = dict(zip(LABELS, [*others, texts[place]], strict=False))
+    levels = [fold(text) and [fold(choice) == fold(text) for choice in choices.values()] for fold in STRICT]
+    first = next((level for level in levels if level and any(level)), None)
+    found = by_text(text, choices, STRICT)
+    assert (found is None) == (first is None)
+    assert first is None or found is None or (found.label is not None) == (sum(first) == 1)
 
 
 @given(st.text(max_size=300))
