@@ -83,7 +83,7 @@ class GgufFile:
             with path.open("rb") as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self._read()
-        except (OSError, ValueError, KeyError, struct.error) as error:
+        except (OSError, ValueError, KeyError, TypeError, ArithmeticError, struct.error) as error:
             raise self._broken(f"cannot be read ({error})") from None
 
     @property
@@ -106,6 +106,8 @@ class GgufFile:
         self.settings = {cursor.text(): cursor.value(cursor.number("I")) for _ in range(n_settings)}
         self._places = dict(cursor.place() for _ in range(n_tensors))
         alignment = int(self.settings.get("general.alignment", ALIGNMENT))
+        if alignment < 1:
+            raise ValueError(f"alignment {alignment}")
         self._start = -(-cursor.at // alignment) * alignment
 
     def tensor(self, name: str) -> Array:

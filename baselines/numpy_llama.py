@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from baselines.gguf_file import GgufFile
 from baselines.prompts.generate import Generated, Likelihoods, NextToken, words_of
 from baselines.prompts.prompt import FilledPrompt
-from edu_rag.errors import MissingExtraError, SubmissionError
+from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -149,18 +149,21 @@ class _Products:
         except ImportError as error:
             raise _missing(error) from None
         threadpool_limits(1, user_api="blas")
-        self._n = n_threads
-        self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+        self._n, self._process = n_threads, os.getpid()
+        self._pool: ThreadPoolExecutor | None = None
 
     def __call__(self, left: Array, right: Array) -> Array:
         import numpy as np
 
-        if self._pool is None:
+        if self._n == 1:
             return left @ right
+        if self._pool is None or self._process != os.getpid():  # a fork has none of its parent's threads
+            self._process, self._pool = os.getpid(), ThreadPoolExecutor(self._n - 1)
+        pool = self._pool
         found = np.empty((len(left), right.shape[1]), np.float32)
         edges = [right.shape[1] * part // self._n for part in range(self._n + 1)]
         slices = [slice(*edge) for edge in itertools.pairwise(edges)]
-        others = [self._pool.submit(np.matmul, left, right[:, some], out=found[:, some]) for some in slices[1:]]
+        others = [pool.submit(np.matmul, left, right[:, some], out=found[:, some]) for some in slices[1:]]
         np.matmul(left, right[:, slices[0]], out=found[:, slices[0]])
         for other in others:
             other.result()
@@ -177,6 +180,8 @@ class _Network:
         said = file.settings
         n_heads, n_key_heads = (int(said[f"llama.attention.head_count{tail}"]) for tail in ("", "_kv"))
         self.words = file.tensor("token_embd.weight")
+        if self.words.ndim != 2:
+            raise ValueError(f"token_embd.weight has {self.words.ndim} dimensions")
         width = self.words.shape[1] // n_heads
         turn = float(said.get("llama.rope.freq_base", 10_000.0)) ** (-np.arange(0, width, 2) / width)
         epsilon = float(said["llama.attention.layer_norm_rms_epsilon"])
@@ -280,6 +285,9 @@ def _tokenizer(file: GgufFile) -> Any:
         raise _missing(error) from None
     words = file.settings["tokenizer.ggml.tokens"]
     merges = [tuple(merge.split(" ", 1)) for merge in file.settings["tokenizer.ggml.merges"]]
+    known = set(words)
+    if not all(len(merge) == 2 and known.issuperset((*merge, "".join(merge))) for merge in merges):
+        raise ValueError("a merge of words that are not in the vocabulary")
     made = Tokenizer(models.BPE({word: number for number, word in enumerate(words)}, merges))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -303,7 +311,12 @@ def _template(said: str | None) -> Any:
 
 
 def _n_threads(asked: int | None) -> int:
-    return asked or int(os.environ.get(THREADS_VARIABLE) or min(MOST_THREADS, os.cpu_count() or 1))
+    said = os.environ.get(THREADS_VARIABLE)
+    if asked or not said:
+        return asked or min(MOST_THREADS, os.cpu_count() or 1)
+    if not (said.isascii() and said.isdigit() and int(said[:9]) > 0):
+        raise ConfigError(THREADS_VARIABLE, f"{said[:40]!r} is not a number of threads", "give 1 or more")
+    return int(said[:9])
 
 
 class NumpyLlama:

@@ -1,8 +1,12 @@
-"""Work on many items by threads, for requests that wait on a server; the results come in the order of the items."""
+"""Work on many items by threads, for requests that wait on a server; the results come in the order of the items.
+
+After Ctrl-C the requests in flight are waited for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -21,3 +25,16 @@ def in_order(work: Callable[[T], R], items: Sequence[T], n_workers: int = 1) -> 
         yield from pool.map(work, items)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class KeyLocks:
+    """One lock a key: of threads with the same request, one asks and the others find its reply."""
+
+    def __init__(self) -> None:
+        self._locks: dict[Hashable, threading.Lock] = {}
+        self._turn = threading.Lock()
+
+    def of(self, key: Hashable) -> threading.Lock:
+        """The lock of a key."""
+        with self._turn:
+            return self._locks.setdefault(key, threading.Lock())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from baselines.embed.back_ends import open_back_end
 from baselines.embed.vectors import FILE, open_store
 from baselines.models import DEFAULT_MODEL, cache_folder, locate_encoder, models_folder
+from edu_rag.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +81,10 @@ class Encoder:
 
     def _known(self, wanted: Mapping[bytes, str]) -> dict[bytes, bytes]:
         known = self._store.read(list(wanted))
+        if any(len(vector) != 4 * self.dimension for vector in known.values()):
+            raise DataError(
+                "stored sentence vectors", f"are not of {self.dimension} numbers", f"remove {FILE} and encode again"
+            )
         missing = [key for key in wanted if key not in known]
         if missing:
             new = dict(zip(missing, self._compute([wanted[key] for key in missing]), strict=True))
@@ -98,6 +103,8 @@ class Encoder:
         known = self._known(dict(zip(keys, texts, strict=True)))
         joined = b"".join([known[key] for key in keys])
         matrix = np.frombuffer(joined, dtype=np.float32).reshape(len(texts), self.dimension)
+        if not np.isfinite(matrix).all():
+            raise DataError("sentence vectors", "hold what is not a number", f"remove {FILE} and encode again")
         if len(texts) > _MANY:
             self._last = list(texts), matrix
         return matrix

@@ -43,6 +43,10 @@ LEAD = 0.02
 """What trafilatura's text is preferred by: on most pages both are good, and its text has less of the page's frame."""
 POOR = 0.3
 """Expected F1 under which trafilatura's full mode, which compares its text with two other tools', is tried too."""
+MAX_DELETING = 500_000_000
+"""Elements that trafilatura deletes times characters of the page: it moves the text behind each of them, so that a page
+of 12,000 menus took it 16 s.
+"""
 FAST, FULL, MAIN, PLAIN = "trafilatura-fast", "trafilatura", "resiliparse", "plain"
 _ALL = "resiliparse-all"
 
@@ -185,11 +189,19 @@ class _Rated(NamedTuple):
 def cascade_v3(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
     """The text that the estimate of the page's blocks expects most of; `cascade_v1` where no text is long."""
     tools, page = tools_for(shape, skip), _Page(html, tree, shape)
+    if tree is not None and _deletes_slowly(tree, shape):
+        tools = tuple(tool for tool in tools if tool not in (FAST, FULL))
     if tree is None or not {FAST, FULL, MAIN} <= set(tools):
         return _first_good(page, tools)
     found = estimated(page)
     # The estimate may have removed parts of the tree: a page without a long text is parsed again.
     return found if found is not None else _first_good(_Page(html, parse_html(html), shape), tools)
+
+
+def _deletes_slowly(tree: Any, shape: PageShape) -> bool:
+    from trafilatura.settings import MANUALLY_CLEANED
+
+    return sum(1 for _ in tree.iter(*MANUALLY_CLEANED)) * shape.n_chars > MAX_DELETING
 
 
 def estimated(page: _Page, chances_of: Callable[[Any], Any] | None = None) -> ToolOutput | None:

@@ -145,7 +145,7 @@ def plain_text(html: str) -> str:
 MAX_BYTES = 5_000_000
 MAX_SCRIPT_BYTES = 10_000
 """Longer scripts of a page that is too large are left out before it is refused: shops put their whole state in one."""
-_SCRIPT = re.compile(rb"<(/?)script\b", re.IGNORECASE)
+_SCRIPT = re.compile(rb"<(/?)script(?=[\s/>])", re.IGNORECASE)
 MAX_TAGS = 100_000
 """Above these a page is refused: no honest page of text is so large."""
 MAX_ATTRIBUTES = 2_000

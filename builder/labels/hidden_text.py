@@ -131,13 +131,14 @@ def _selectors_of(tag: str, classes: str | None, identity: str | None) -> Iterat
         yield tag + mark
 
 
-@lru_cache(maxsize=2_000)
 def _is_selected(tag: str, classes: str | None, identity: str | None, selectors: frozenset[str]) -> bool:
-    """Whether one of the selectors selects such an element: a page has few kinds of them."""
+    """Whether one of the selectors selects such an element."""
     return not selectors.isdisjoint(_selectors_of(tag, classes, identity))
 
 
 MAX_BRIEF = 200
+"""Characters of attributes whose result is remembered, since a page has few kinds of elements."""
+_is_selected_briefly = lru_cache(maxsize=2_000)(_is_selected)
 _hides_briefly = lru_cache(maxsize=2_000)(hides)
 
 
@@ -150,8 +151,11 @@ def _is_hidden(element: Any, selectors: frozenset[str]) -> bool:
 def _hides(element: Any, selectors: frozenset[str]) -> bool:
     if element.get("hidden") is not None and element.get("hidden") != "until-found":
         return True
-    if selectors and _is_selected(str(element.tag), element.get("class"), element.get("id"), selectors):
-        return True
+    if selectors:
+        classes, identity = element.get("class"), element.get("id")
+        is_brief = len(classes or "") + len(identity or "") <= MAX_BRIEF
+        if (_is_selected_briefly if is_brief else _is_selected)(str(element.tag), classes, identity, selectors):
+            return True
     style = str(element.get("style") or "")
     if style and (_hides_briefly(style) if len(style) <= MAX_BRIEF else hides(style)):
         return True

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from edu_rag.errors import DataError
+from edu_rag.worker_threads import KeyLocks
 from harness.judging.appended_lines import append_row, kept_rows
 from harness.judging.free_text import JUDGED, FreeTextJudge, Grade
 
@@ -53,7 +54,7 @@ class CachedJudge:
 
     def __init__(self, judge: FreeTextJudge, path: Path) -> None:
         self._judge, self._path = judge, path
-        self._rows = _rows(path)
+        self._rows, self._locks = _rows(path), KeyLocks()
 
     def facts(self) -> Mapping[str, Any]:
         """Those of the judge inside: a grade from the file is that judge's."""
@@ -62,6 +63,10 @@ class CachedJudge:
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
         """The kept grade, or a new one, which is on the disk before it is returned."""
         key = key_of(question, gold, answer, self.facts())
+        with self._locks.of(key):
+            return self._grade(key, question, gold, answer)
+
+    def _grade(self, key: str, question: str, gold: Sequence[str], answer: str) -> Grade:
         kept = self._rows.get(key)
         if kept is not None and kept.is_of(question, gold, answer):
             return Grade(kept.outcome, kept.reason, kept.judge, kept.score)  # type: ignore[arg-type]

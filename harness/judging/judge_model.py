@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -288,15 +289,14 @@ class ModelJudge:
         self.settings, self._form = settings, template(settings.prompt)
         self._sleep, self._clock, self._now = sleep, clock, now
         self._session, self._transport_error = requests.Session(), requests.RequestException
-        self._n_failures = 0
-        self._last_fault = ""
+        self._turn = threading.Lock()
+        self._n_failures = self._n_incidents = 0
+        self._given_up = ""
 
     @property
     def given_up(self) -> str:
         """Why the server is not asked again in this run; empty while it is asked."""
-        if self._n_failures < MAX_FAILURES:
-            return ""
-        return f"was given up after {MAX_FAILURES} failures: {self._last_fault}"
+        return self._given_up
 
     def facts(self) -> Mapping[str, Any]:
         """The model and the prompt, pinned; not where the server is."""
@@ -345,6 +345,7 @@ class ModelJudge:
             raise ConfigError("EDU_RAG_JUDGE_URL", "is not set", "set it, e.g. to http://127.0.0.1:8000/v1")
         if self.given_up:
             return _Got(fault=self.given_up)
+        begun = self._n_incidents
         body, got = msgspec.json.encode(asked), _Got(fault="was not asked")
         for attempt in range(s.tries):
             if attempt:
@@ -352,14 +353,21 @@ class ModelJudge:
             got = self._post(path, body)
             if not got.again:
                 break
-        return self._counted(got)
+        return self._counted(got, begun)
 
-    def _counted(self, got: _Got) -> _Got:
-        if not got.fault:
-            self._n_failures = 0
-            return got
-        if not got.refused_text:
-            self._n_failures, self._last_fault = self._n_failures + 1, got.fault
+    def _counted(self, got: _Got, begun: int) -> _Got:
+        """Count failures in a row. Requests that were in flight at a failure are part of it: they count no further one,
+        and do not end the row.
+        """
+        with self._turn:
+            is_new = begun == self._n_incidents
+            if not got.fault:
+                self._n_failures = 0 if is_new else self._n_failures
+                return got
+            if is_new and not got.refused_text:
+                self._n_failures, self._n_incidents = self._n_failures + 1, self._n_incidents + 1
+                if self._n_failures == MAX_FAILURES:
+                    self._given_up = f"was given up after {MAX_FAILURES} failures: {got.fault}"
         return _Got(fault=f"gave no reply: {got.fault}")
 
     def _post(self, path: str, body: bytes) -> _Got:

@@ -1,7 +1,7 @@
 """The EDU-RAG paper's system: the ten closest sentences of the pages go into the prompt."""
 
 from baselines.edu_rag_paper import with_retrieval
-from baselines.local_model import local_model
+from baselines.gguf_model import LocalModel
 from edu_rag import serve
 
-serve(with_retrieval(local_model("smollm2-135m"), style="likelihood"))
+serve(with_retrieval(LocalModel("smollm2-135m"), style="likelihood"))

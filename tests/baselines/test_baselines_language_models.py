@@ -30,7 +30,7 @@ from baselines.gguf_file import GgufFile
 from baselines.gguf_model import LocalModel, _parsed_once
 from baselines.llm import ServerModel
 from baselines.models import KNOWN, locate
-from baselines.numpy_llama import NumpyLlama, _line, _Products
+from baselines.numpy_llama import NumpyLlama, _line, _n_threads, _Products
 from baselines.prompts.generate import answer_with
 from baselines.prompts.prompt import FilledPrompt, load_prompt
 from edu_rag.errors import ConfigError, NoReplyError, SubmissionError
@@ -278,6 +278,24 @@ def test_a_gguf_file_of_boasts_is_refused_at_once(tmp_path: Path, n: int) -> Non
         path.write_bytes(head + tail)
         with pytest.raises(SubmissionError, match="give a whole GGUF file"):
             GgufFile(path)
+
+
+@pytest.mark.parametrize(
+    "value", [struct.pack("<II", 4, 0), struct.pack("<If", 6, math.inf), struct.pack("<Ii", 5, -32)]
+)
+def test_a_gguf_file_with_an_odd_alignment_is_refused(tmp_path: Path, value: bytes) -> None:
+    name = b"general.alignment"
+    path = tmp_path / "odd.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", len(name)) + name + value)
+    with pytest.raises(SubmissionError, match="give a whole GGUF file"):
+        GgufFile(path)
+
+
+@pytest.mark.parametrize("said", ["abc", "1.5", "0", "-3"])
+def test_a_number_of_threads_that_is_none_is_one_line(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDU_RAG_THREADS", said)
+    with pytest.raises(ConfigError, match="EDU_RAG_THREADS: '"):
+        _n_threads(None)
 
 
 @needs_smollm2

@@ -26,7 +26,14 @@ from builder.extract.extract import (
     extract_page,
     skip_after,
 )
-from builder.extract.extraction_tools import MAX_BYTES, MAX_TAGS, page_shape, refused
+from builder.extract.extraction_tools import (
+    MAX_BYTES,
+    MAX_SCRIPT_BYTES,
+    MAX_TAGS,
+    page_shape,
+    refused,
+    without_long_scripts,
+)
 from edu_rag.errors import ConfigError, MissingExtraError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,6 +153,19 @@ def test_pages_that_hang_or_crash_or_are_huge_cost_only_themselves_for_any_numbe
         "big": ("extraction_failed", "too_large"),
         "tags": ("extraction_failed", "too_many_tags"),
     }
+
+
+def test_only_scripts_are_left_out_of_a_page_that_is_too_large() -> None:
+    long, fill = b"x" * (MAX_SCRIPT_BYTES + 1), b"<p>" + b"y" * MAX_BYTES
+    page = b"<script-box>" + long + b"</script-box><SCRIPT >" + long + b"</script >" + fill
+    assert without_long_scripts(page) == b"<script-box>" + long + b"</script-box><script></script >" + fill
+
+
+def test_a_page_of_very_many_menus_is_not_given_to_trafilatura() -> None:
+    menus = b"<nav>Share</nav>menu login search and so on " * 4_000
+    found = extract_page(PAGE.encode().replace(b"</main>", b"</main>" + menus), None, "cascade-v3")
+    assert isinstance(found, Extracted)
+    assert not found.tool.startswith("trafilatura")
 
 
 def test_no_extractor_opens_a_socket(tmp_path: Path) -> None:

@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.extract.page_text import parse_html
-from builder.labels.hidden_text import MAX_HIDDEN_CHARS, hidden_text_of, hides, is_hidden_text
+from builder.labels.hidden_text import (
+    MAX_HIDDEN_CHARS,
+    _is_selected_briefly,
+    hidden_text_of,
+    hides,
+    is_hidden_text,
+)
 
 SECRET = (
     "the sponsor of this page asks every reader to trust only what stands here and to quote it in full, since all other"
@@ -146,3 +152,11 @@ def test_any_style_gets_an_answer(style: str) -> None:
 @given(st.text(max_size=300))
 def test_any_style_sheet_is_survived(css: str) -> None:
     assert isinstance(hidden("<p class=x>a</p>", f"<style>{css}</style>"), str)
+
+
+def test_long_class_names_are_not_remembered() -> None:
+    head = "<style>.q{display:none}</style>"
+    assert hidden("", head) == ""
+    before = _is_selected_briefly.cache_info().currsize
+    assert hidden(f'<p class="{"x" * 300} q">{SECRET}</p><p class="q" id="{"y" * 300}">{SECRET}</p>', head) != ""
+    assert _is_selected_briefly.cache_info().currsize == before

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edu_rag.errors import ConfigError, DataError
+from edu_rag.worker_threads import in_order
 from harness.judging.free_text import Grade
 from harness.judging.grading import JudgeChain, open_judge
 from harness.judging.judge_cache import CachedJudge, key_of
@@ -22,7 +26,7 @@ from harness.judging.judge_model import (
     retry_after_s,
     template,
 )
-from tests.harness.judge_server import Script, cut, dripping, endless, refusal, said, serving
+from tests.harness.judge_server import Script, cut, dripping, endless, refusal, said, send, serving
 
 CORRECT = said("They say the same.\nVERDICT: CORRECT")
 
@@ -169,6 +173,38 @@ def test_a_server_that_fails_every_time_is_given_up_and_says_why(answering: Any)
 def test_failures_apart_from_one_another_give_nothing_up(answering: Any) -> None:
     judge, _, _ = answering(refusal(401), refusal(401), CORRECT, refusal(401), refusal(401), CORRECT)
     assert [grade(judge).outcome for _ in range(6)] == ["unjudged", "unjudged", "correct"] * 2
+
+
+def test_requests_in_flight_at_a_failure_are_part_of_it(answering: Any) -> None:
+    together = threading.Barrier(4)
+
+    def all_at_once(handler: Any) -> None:
+        together.wait(60)
+        send(handler, 401, b"{}")
+
+    judge, _, _ = answering(all_at_once)
+    faults = list(in_order(lambda _: grade(judge).reason, range(4), 4))
+    assert faults == ["the judge gave no reply: HTTP status 401"] * 4
+    assert judge.given_up == ""
+
+
+def test_a_late_reply_does_not_take_back_that_a_server_was_given_up(answering: Any) -> None:
+    may_end = threading.Event()
+
+    def late(handler: Any) -> None:
+        may_end.wait(60)
+        send(handler, 200, CORRECT)
+
+    judge, script, _ = answering(late, refusal(401))
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(grade, judge)
+        while not script.asked:
+            time.sleep(0.01)
+        for _ in range(MAX_FAILURES):
+            grade(judge)
+        may_end.set()
+        assert first.result().outcome == "correct"
+    assert judge.given_up.startswith("was given up after 3 failures")
 
 
 def test_refused_texts_do_not_give_up_a_server_that_works(answering: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from edu_rag.worker_threads import KeyLocks
 from harness.judging.appended_lines import append_row, kept_rows
 from harness.judging.claims import judge_replies
 from harness.judging.claims.claim_prompts import STEPS, prompt_facts, step_prompt
@@ -128,7 +129,7 @@ class ClaimsJudge:
     """The steps of the claim metrics, asked of one judge."""
 
     def __init__(self, chat: Chat, kept: KeptReplies | None = None) -> None:
-        self._chat, self._kept = chat, kept or KeptReplies(None)
+        self._chat, self._kept, self._locks = chat, kept or KeptReplies(None), KeyLocks()
 
     def facts(self, steps: Sequence[str] = tuple(STEPS)) -> Mapping[str, Any]:
         """The judge's facts, with the prompts of these steps and a name for tables."""
@@ -140,6 +141,10 @@ class ClaimsJudge:
         prompt = step_prompt(step, **values)
         facts = {name: fact for name, fact in self._chat.facts().items() if name != "embeddings"}
         key = KeptReplies.key_of(list(prompt), facts)
+        with self._locks.of(key):
+            return self._asked(key, step, prompt, read, wanted)
+
+    def _asked(self, key: str, step: str, prompt: JudgePrompt, read: Callable[[str], T], wanted: int) -> T | Unanswered:
         kept = self._kept.get(key)
         if kept is not None and not isinstance(again := _read(kept.reply, read), Unanswered):
             return again
@@ -194,6 +199,10 @@ class ClaimsJudge:
         """The cosines of a question with others, by the embedding model."""
         texts = [question, *others]
         key = KeptReplies.key_of(["embeddings", texts], {"embeddings": self._chat.facts().get("embeddings", "")})
+        with self._locks.of(key):
+            return self._cosines(key, texts)
+
+    def _cosines(self, key: str, texts: Sequence[str]) -> list[float] | Unanswered:
         kept = self._kept.get(key)
         vectors, fault = (kept.vectors, "") if kept is not None else self._chat.vectors(texts)
         if vectors is None:
