@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edu_rag.errors import ConfigError, DataError
+from edu_rag.worker_threads import in_order
 from harness.commands.judge_command import judge as judge_command
 from harness.judging.free_text import Grade, Rules
 from harness.judging.judge_audit import (
@@ -27,6 +29,7 @@ from harness.judging.judge_audit import (
     kappa_interval,
     read_human,
 )
+from harness.judging.judge_cache import CachedJudge
 
 
 class Reads:
@@ -201,3 +204,22 @@ def test_files_without_a_human_verdict_are_refused(tmp_path: Path) -> None:
         path.write_text(text + "\n" if text else "")
         with pytest.raises(DataError, match=fault):
             read_human([path])
+
+
+def test_workers_with_the_same_answer_ask_the_judge_once(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Once:
+        def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
+            asked.append(answer)
+            time.sleep(0.05)  # long enough for the others to ask, if they could
+            return Grade("correct" if len(asked) == 1 else "incorrect", "as asked", "once")
+
+        def facts(self) -> Mapping[str, Any]:
+            return {"judge": "once"}
+
+    judge = CachedJudge(Once(), tmp_path / "grades.jsonl")
+    found = list(in_order(lambda _: judge.grade("Who?", ("Ada",), "Ada"), range(8), 8))
+    assert [grade.outcome for grade in found] == ["correct"] * 8
+    assert asked == ["Ada"]
+    assert len((tmp_path / "grades.jsonl").read_bytes().splitlines()) == 1
