@@ -144,8 +144,8 @@ def speed(asked: Sequence[Asked]) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for name in dict.fromkeys(name for name, _ in works):
         given, text = least[name, True], least[name, False]
-        told = f"{1000 * text / len(asked):.2f} | {1000 * given / len(asked):.2f} | {least[peer, True] / given:.1f}"
-        yield f"| {name} | {told} | {least[peer, False] / (given if 'ours' in name else text):.1f} |"
+        times = f"{1000 * text / len(asked):.2f} | {1000 * given / len(asked):.2f} | {least[peer, True] / given:.1f}"
+        yield f"| {name} | {times} | {least[peer, False] / (given if 'ours' in name else text):.1f} |"
 
 
 def agreement(asked: Sequence[Asked]) -> Iterator[str]:

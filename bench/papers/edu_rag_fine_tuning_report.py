@@ -145,8 +145,8 @@ def left_out(arms: Mapping[tuple[str, str], Arm]) -> list[str]:
     """Sentences on what was not answered, and on what was not read of the answers."""
     lacking = [f"{NAMES[a]}, {SHOWN[c]}" for c in KINDS.values() for a in NAMES if (a, c) not in arms]
     cut = [f"{NAMES[a]}, {SHOWN[c]}: {one.n_cut}" for (a, c), one in arms.items() if one.n_cut]
-    told = [f"**Not measured**: {'; '.join(lacking)}."] if lacking else []
-    return told + ([f"Answers read up to where the model began another turn: {'; '.join(cut)}."] if cut else [])
+    notes = [f"**Not measured**: {'; '.join(lacking)}."] if lacking else []
+    return notes + ([f"Answers read up to where the model began another turn: {'; '.join(cut)}."] if cut else [])
 
 
 def training_table(folder: Path) -> str:

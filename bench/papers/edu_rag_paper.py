@@ -112,9 +112,9 @@ def tables(folder: Path, sample: str) -> None:
     rows = []
     for pair, *runs in found:
         for how, run in zip(("alone", "with retrieval"), runs, strict=True):
-            text, told = run.outcomes, rates(run.outcomes)
+            text, rated = run.outcomes, rates(run.outcomes)
             missing = len(text) - text.count("c") - text.count("i")
-            cells = [told[name] for name in ("accuracy", "hallucination", "missing", "score")]
+            cells = [rated[name] for name in ("accuracy", "hallucination", "missing", "score")]
             rows.append((f"{pair.name}, {how}", text.count("c"), text.count("i"), missing, *cells))
     print(table(head, rows))
     print("With retrieval minus alone, in points of percent (paired interval, exact sign-flip test):\n")
@@ -284,15 +284,15 @@ def controls(folder: Path, sample: str, split: str = SPLIT) -> None:
             one = answered[key]
             with_it = _letters(one, one.predictions)
             without = _letters(one, one.main)
-            told = rates(with_it)
+            rated = rates(with_it)
             rows.append(
                 (
                     pair.name,
                     name.replace("_", " "),
                     len(with_it),
-                    told["accuracy"],
-                    told["hallucination"],
-                    told["missing"],
+                    rated["accuracy"],
+                    rated["hallucination"],
+                    rated["missing"],
                     difference(with_it, without),
                 )
             )
@@ -333,8 +333,8 @@ def models(folder: Path, sample: str) -> None:
     """Table 3: the models alone, on the whole split."""
     exam = exam_of(folder, None)
     head = ("alone", "accuracy %", "hallucination %", "missing %", "score %")
-    told = [(name, *map(str, values), f"{values[0] - values[1]:+.2f}") for name, *values in PUBLISHED_MODELS]
-    print(f"The paper, {N_MODELS:,} questions:\n\n{table(head, told)}\nOurs, {len(exam.questions):,} questions:\n")
+    published = [(name, *map(str, values), f"{values[0] - values[1]:+.2f}") for name, *values in PUBLISHED_MODELS]
+    print(f"The paper, {N_MODELS:,} questions:\n\n{table(head, published)}\nOurs, {len(exam.questions):,} questions:\n")
     runs = [(pair.name, run_of(folder, exam, pair.vanilla)) for pair in PAIRS]
     found = [(name, rates(run.outcomes)) for name, run in runs if run is not None]
     print(
@@ -387,9 +387,9 @@ def _at_threshold(vanilla: Run, rag: Run, values: np.ndarray, share_kept: float)
     above = values >= least
     silent = "".join(x if one else "a" for x, one in zip(rag.outcomes, above, strict=True))
     mixed = "".join(x if one else y for x, y, one in zip(rag.outcomes, vanilla.outcomes, above, strict=True))
-    told, wrong, tried = rates(silent), silent.count("i"), silent.count("i") + silent.count("c")
+    rated, wrong, tried = rates(silent), silent.count("i"), silent.count("i") + silent.count("c")
     changes = [difference(one, rag.outcomes) if share_kept < 1 else "-" for one in (silent, mixed)]
-    shown = (told["accuracy"], told["hallucination"], share(wrong, tried), told["score"])
+    shown = (rated["accuracy"], rated["hallucination"], share(wrong, tried), rated["score"])
     return percent(above.mean()), f"{least:.3f}", *shown, *changes
 
 
@@ -409,8 +409,8 @@ def documents(folder: Path, sample: str, split: str) -> None:
         said = restricted(folder, exam, slug)
         outcomes[name] = said.outcomes
         read = [one.input_tokens or 0 for one in said.predictions.values()]
-        told = rates(said.outcomes)
-        rows.append((name, *(told[x] for x in ("accuracy", "hallucination", "score")), f"{np.mean(read):,.0f}"))
+        rated = rates(said.outcomes)
+        rows.append((name, *(rated[x] for x in ("accuracy", "hallucination", "score")), f"{np.mean(read):,.0f}"))
     first, *others = named
     print(f"{QWEN.name}, {len(exam.questions)} questions.\n")
     print(table(("in the prompt", "accuracy %", "hallucination %", "score %", "tokens read a question"), rows))

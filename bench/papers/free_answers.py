@@ -28,12 +28,12 @@ SYSTEMS = {
 def _row(name: str, run: Run) -> tuple[object, ...]:
     said = [run.predictions[question.question_id] for question in run.exam.questions]
     given = [one.answer for one in said if one.answer is not None]
-    unread, told = sum(one.outcome == "unparseable" for one in run.verdicts), rates(run.outcomes)
+    unread, rated = sum(one.outcome == "unparseable" for one in run.verdicts), rates(run.outcomes)
     words = f"{fmean(len(one.split()) for one in given):.0f}" if given else "-"
     sourced = sum("Sources: " in (one.response or "") for one in said)
     named = sum(_names_gold(run, question) for question in run.exam.questions)
     shares = (share(n, len(said)) for n in (len(said) - len(given), unread, sourced, named))
-    return name, *shares, told["accuracy"], told["hallucination"], words
+    return name, *shares, rated["accuracy"], rated["hallucination"], words
 
 
 def _names_gold(run: Run, question: Question) -> bool:

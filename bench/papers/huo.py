@@ -253,9 +253,9 @@ def _guards(found: Sequence[Guarded]) -> None:
 
 
 def _line(outcomes: str) -> tuple[str, ...]:
-    told = rates(outcomes)
+    rated = rates(outcomes)
     tried = outcomes.count("c") + outcomes.count("i")
-    return percent(tried / len(outcomes)), told["accuracy"], told["hallucination"], told["score"]
+    return percent(tried / len(outcomes)), rated["accuracy"], rated["hallucination"], rated["score"]
 
 
 def _curve(one: Guarded, scores: np.ndarray) -> tuple[list[float], list[float]]:
@@ -481,9 +481,9 @@ def summary(given: argparse.Namespace) -> None:
         kept_by[name] = silent
         counts, tried = _counts(checks), np.array([x in "ci" for x in own])
         area = _area(said[tried], np.array([x == "c" for x in own])[tried])
-        told = rates(silent)
+        rated = rates(silent)
         shares = (share(n, sum(counts)) for n in counts)
-        rows.append((name, *shares, area, told["hallucination"], told["score"], difference(silent, own)))
+        rows.append((name, *shares, area, rated["hallucination"], rated["score"], difference(silent, own)))
     head = ("compared with", *(f"{name} %" for name in NAMES.values()), "area of the probability of Yes")
     print(table((*head, "guarded: hallucination %", "guarded: score %", "guarded minus unguarded"), rows))
     first, *others = named

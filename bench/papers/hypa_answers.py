@@ -50,14 +50,14 @@ def main(arguments: Sequence[str] = ()) -> None:
     reference = next(iter(runs.values()))
     rows, tests = [], []
     for name, run in runs.items():
-        told, cited = rates(run.outcomes), fmean(len(one.passages) for one in run.predictions.values())
+        rated, cited = rates(run.outcomes), fmean(len(one.passages) for one in run.predictions.values())
         against = "-" if run is reference else difference(run.outcomes, reference.outcomes)
         rows.append(
             [
                 name,
                 f"{cited:.1f}",
                 _tokens(run),
-                *(told[one] for one in ("accuracy", "hallucination", "score")),
+                *(rated[one] for one in ("accuracy", "hallucination", "score")),
                 against,
             ]
         )
