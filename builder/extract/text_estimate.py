@@ -160,13 +160,13 @@ def _place(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
 
 def _held(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
     """What the elements that hold a block hold in all, from the nearest one up."""
-    holders = np.array([block.holder for block in page.blocks])
-    parents = np.array(page.parents)
+    holders, parents = np.array([block.holder for block in page.blocks]), np.array(page.parents)
+    ends = _ends_of(page.parents)
     sums = {
-        name: _summed_up(values, holders, page.parents)
+        name: _summed_up(values, holders, ends)
         for name, values in (("chars", counts.chars), ("linked", counts.linked), ("prose", counts.prose))
     }
-    sums["blocks"] = _summed_up(np.ones(len(holders)), holders, page.parents)
+    sums["blocks"] = _summed_up(np.ones(len(holders)), holders, ends)
     n_prose, n_chars, at = counts.prose.sum(), counts.chars.sum(), holders
     for level in range(5):
         chars = sums["chars"][at]
@@ -178,24 +178,23 @@ def _held(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
         at = parents[at]
     for share in (0.5, 0.8, 0.95):
         main = int(np.flatnonzero(sums["prose"] >= share * n_prose)[-1])
-        yield f"in main {share}", _descendants(main, page.parents)[holders]
+        yield f"in main {share}", ((main <= holders) & (holders < ends[main])).astype(np.float64)
         yield f"main {share}", np.full(len(holders), sums["chars"][main] / n_chars)
 
 
-def _summed_up(values: Any, holders: Any, parents: list[int]) -> Any:
-    """The sum over all blocks that each element holds, itself or in another."""
-    sums = np.bincount(holders, weights=values, minlength=len(parents)).tolist()
-    for at in range(len(parents) - 1, 0, -1):  # a parent comes before its children
-        sums[parents[at]] += sums[at]
-    return np.array(sums)
+def _ends_of(parents: list[int]) -> Any:
+    """For each element the number after its last descendant's: elements are numbered as a page begins them."""
+    ends = list(range(1, len(parents) + 1))
+    for at in range(len(parents) - 1, 0, -1):
+        if ends[at] > ends[parents[at]]:
+            ends[parents[at]] = ends[at]
+    return np.array(ends)
 
 
-def _descendants(top: int, parents: list[int]) -> Any:
-    inside = [False] * len(parents)
-    inside[top] = True
-    for at in range(top + 1, len(parents)):
-        inside[at] = inside[parents[at]]
-    return np.array(inside, dtype=np.float64)
+def _summed_up(values: Any, holders: Any, ends: Any) -> Any:
+    """The sum over all blocks that each element holds, itself or in another. Values are whole: no sum is rounded."""
+    before = np.concatenate([[0.0], np.cumsum(np.bincount(holders, weights=values, minlength=len(ends)))])
+    return before[ends] - before[:-1]
 
 
 def _alike(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
@@ -240,7 +239,8 @@ def features_of(page: PageBlocks) -> tuple[Any, list[str]]:
         lambda: _kind_of_page(counts, marks),
     )
     named = [column for part in parts for column in part()]
-    return np.column_stack([*(values for _, values in named), marks]), [*(name for name, _ in named), *MARKS]
+    columns = np.array([values for _, values in named]).T
+    return np.concatenate([columns, marks], axis=1), [*(name for name, _ in named), *MARKS]
 
 
 @dataclass(frozen=True, slots=True)
