@@ -31,9 +31,10 @@ MAX_CHARS = 200
 """A kind with longer attributes is not remembered."""
 _NAMESPACES = {"re": "http://exslt.org/regular-expressions"}
 _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
-_TESTS = r"(?:self::\w+|@[\w-]+|re:test|contains|starts-with|translate|not|and|or|''|[\s(),|=])+"
-_PATH = re.compile(rf"\(?\s*\.//\*(?:\[{_TESTS}\]\s*)+(?P<first>\[1\]|\)\s*\[1\])?")
-_TAGS = re.compile(r"\(?\s*\.//\*\[\s*(self::\w+(?:\s+or\s+self::\w+)*)\s*\]\[")
+_TESTS = r"(?:self::\w+|@[\w-]+|re:test|contains|starts-with|translate|not|and|or|'x*'|[\s(),|=])+"
+_OWN = re.compile(rf"\.//\*(?:\[{_TESTS}\]\s*)+")
+_FIRST = re.compile(rf"(?P<every>{_OWN.pattern})\[1\]|\(\s*(?P<all>{_OWN.pattern})\)\s*\[1\]")
+_TAGS = re.compile(r"\.//\*\[\s*(self::\w+(?:\s+or\s+self::\w+)*)\s*\]\[")
 _Kind = tuple[Any, ...]
 
 
@@ -43,10 +44,16 @@ class RememberedPath:
     Of a path that gives the first element, or the first of each parent, it gives the first one alone.
     """
 
-    def __init__(self, path: Any, every: Any, tags: Sequence[str], *, is_first: bool) -> None:
-        """`every` is the path without its choice of the first, `tags` are the only ones it finds, if not all."""
-        self._path, self._every, self._tags, self._is_first = path, every, tags, is_first
-        self._names = frozenset(re.findall(r"@([\w-]+)", path.path))
+    def __init__(self, path: Any, own: str, tags: Sequence[str], *, is_first: bool, is_whole: bool) -> None:
+        """`own` is the part of the path that asks for tags and attributes, `tags` the only ones it finds, if not all.
+
+        Where that part is not the whole, and finds anything, the path itself is asked.
+        """
+        import lxml.etree
+
+        self._path, self._own = path, lxml.etree.XPath(own, namespaces=_NAMESPACES)
+        self._tags, self._is_first, self._is_whole = tags, is_first, is_whole
+        self._names = frozenset(re.findall(r"@([\w-]+)", own))
         self._known: dict[_Kind, bool] = {}
 
     def __call__(self, tree: Any) -> list[Any]:
@@ -59,11 +66,13 @@ class RememberedPath:
             holding = self._holding(set(kinds))
         except ValueError:  # a page may hold characters that no element can be made with
             return list(self._path(tree))
+        if holding and not self._is_whole:
+            return list(self._path(tree))
         found = [one for one, kind in zip(elements, kinds, strict=True) if kind in holding] if holding else []
         return found[:1] if self._is_first else found
 
     def _holding(self, kinds: set[_Kind]) -> set[_Kind]:
-        """Those of the kinds whose elements the path finds."""
+        """Those of the kinds whose elements the path's own part finds."""
         known = self._known
         new = [kind for kind in kinds if kind not in known]
         asked = self._asked(new) if new else set()
@@ -75,36 +84,45 @@ class RememberedPath:
         return holding
 
     def _asked(self, kinds: list[_Kind]) -> set[_Kind]:
-        """The same, by the path itself."""
+        """The same, by the path."""
         import lxml.etree
 
         parent, kind_of = lxml.etree.Element("x"), {}
         for kind in kinds:
             tag, items = (kind[0], kind[1:]) if self._tags else ("x", kind)
             kind_of[lxml.etree.SubElement(parent, tag, dict(items))] = kind
-        return {kind_of[one] for one in self._every(parent)}
+        return {kind_of[one] for one in self._own(parent)}
 
 
 def _n_chars(kind: _Kind) -> int:
     return sum(map(len, chain.from_iterable(kind)))
 
 
-def remembered(path: Any) -> RememberedPath | None:
-    """A path's remembered form; None if it asks for more than tags and own attributes."""
-    import lxml.etree
+def _are_conditions(words: str) -> bool:
+    """Whether words without quoted ones are conditions in square brackets, and nothing else."""
+    depth = 0
+    for char in words:
+        depth += (char == "[") - (char == "]")
+        if depth == 0 and char != "]" and not char.isspace():
+            return False
+    return depth == 0
 
+
+def remembered(path: Any) -> RememberedPath | None:
+    """A path's remembered form; None if it asks for more than tags and own attributes from its first condition on."""
     words = path.path.strip()
-    form = _PATH.fullmatch(_TEXT.sub("''", words))
-    if form is None:
+    plain = _TEXT.sub(lambda text: f"'{'x' * (len(text[0]) - 2)}'", words)
+    first = _FIRST.fullmatch(plain)
+    span = first.span("every" if first["every"] else "all") if first is not None else (0, len(words))
+    form = _OWN.match(plain, *span)
+    if form is None or not _are_conditions(plain[form.end() : span[1]]):
         return None
-    if is_first := form["first"] is not None:
-        words = words[: words.rindex("[")].strip().removeprefix("(").removesuffix(")")
-    tags = _TAGS.match(words)
-    if tags is None and "self::" in words:
+    own = words[slice(*form.span())]
+    tags = _TAGS.match(own)
+    if tags is None and "self::" in own:
         return None
-    every = lxml.etree.XPath(words, namespaces=_NAMESPACES)
     names = re.findall(r"self::(\w+)", tags[1]) if tags is not None else ()
-    return RememberedPath(path, every, names, is_first=is_first)
+    return RememberedPath(path, own, names, is_first=first is not None, is_whole=form.end() == span[1])
 
 
 class _Swapped(NamedTuple):
