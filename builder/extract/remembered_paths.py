@@ -1,8 +1,8 @@
 """Trafilatura's searches by path, answered from memory where an element looks like one that was seen before.
 
-Its long paths hold the class, id and role of every element against patterns: half of its time. They ask for nothing but
-an element's tag and its own attributes, and a web site has few kinds of elements. So each kind is asked for once, by the
-same path, on an element made for that. The results are the same.
+Its long paths compare the class, id and role of every element with patterns: that is half of its time. They ask for
+nothing but an element's tag and its own attributes, and a web site has few kinds of elements. So each kind is asked for
+once, by the same path, on an element made for that. The results are the same.
 """
 
 from __future__ import annotations
