@@ -46,6 +46,8 @@ def _greedy(model: Any, prompt: list[int], limit: int) -> list[int]:
 def test_rows_that_enter_and_leave_at_any_time_get_the_tokens_that_they_get_alone() -> None:
     model, draw = _tiny(), random.Random(0)
     prompts = [[draw.randrange(8, N_WORDS) for _ in range(draw.randrange(3, 30))] for _ in range(12)]
+    prompts[2:6] = [prompts[1] + prompt for prompt in prompts[2:6]]  # they begin alike
+    prompts[8] = prompts[7]
     limits = [draw.randrange(1, 25) for _ in prompts]
 
     with torch.inference_mode():
