@@ -183,8 +183,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8123)
     parser.add_argument("--rows", type=int, default=24)
     given = parser.parse_args()
-    local = LocalModel(str(given.model))
-    local.model = local.model.to(torch.bfloat16)
+    local = LocalModel(str(given.model), precision="bfloat16")
     waiting: queue.Queue[Asked] = queue.Queue()
     server = ThreadingHTTPServer(("127.0.0.1", given.port), handler(local, waiting))
     server.daemon_threads = True
