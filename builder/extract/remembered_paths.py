@@ -23,7 +23,7 @@ LISTS = (
     "TEASER_DISCARD_XPATH",
 )
 """The lists of `trafilatura.xpaths` whose paths are answered so, if they are of the form that `remembered` knows."""
-MAX_KINDS = 4_000
+MAX_KINDS = 2_000
 """Kinds of elements that each path remembers."""
 MAX_NEW = 1_000
 """With more new kinds on a page, none of them is remembered: such a page has no kinds."""
