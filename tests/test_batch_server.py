@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
-from batch_server import Asked, Batch  # noqa: E402 - needs torch
-
+BENCH = Path(__file__).resolve().parents[1] / "bench"
 N_WORDS = 60
 
 
 def _tiny() -> Any:
     """A Llama of two layers with drawn weights, in float32."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
     torch.manual_seed(3)
     config = transformers.LlamaConfig(
         vocab_size=N_WORDS,
@@ -36,6 +32,8 @@ def _tiny() -> Any:
 
 
 def _greedy(model: Any, prompt: list[int], limit: int) -> list[int]:
+    import torch
+
     ids = torch.tensor([prompt])
     out = model.generate(
         ids, attention_mask=torch.ones_like(ids), max_new_tokens=limit, do_sample=False, pad_token_id=0
@@ -43,8 +41,16 @@ def _greedy(model: Any, prompt: list[int], limit: int) -> list[int]:
     return list(out[0, len(prompt) :].tolist())
 
 
-def test_rows_that_enter_and_leave_at_any_time_get_the_tokens_that_they_get_alone() -> None:
+def test_rows_that_enter_and_leave_at_any_time_get_the_tokens_that_they_get_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model, draw = _tiny(), random.Random(0)
+    # Not at the top of this file: each process of a whole run would load PyTorch, and each of its forks copy it.
+    import torch
+
+    monkeypatch.syspath_prepend(BENCH)
+    from batch_server import Asked, Batch
+
     prompts = [[draw.randrange(8, N_WORDS) for _ in range(draw.randrange(3, 30))] for _ in range(12)]
     limits = [draw.randrange(1, 25) for _ in prompts]
 
