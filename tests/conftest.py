@@ -197,6 +197,18 @@ def fork_beside_other_threads() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """What a test writes need not outlive a loss of power, and thousands of syncs wait some 4 ms each.
+
+    Which files are synced, and when, is seen from outside (tests/builder/test_builder_crash.py), or by tests that put
+    a function of theirs here.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real test data that lies beside the checkout; it is not part of the project."""

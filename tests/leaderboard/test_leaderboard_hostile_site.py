@@ -164,7 +164,7 @@ BROUGHT = (0, 9, 20, 30, 35, 37, 40, 50, len(GROUPS) - 1)
 """Groups of vectors that addresses bring: at night all to each page, by day a third to each."""
 
 
-@pytest.mark.parametrize(("at", "page"), enumerate(["board.html", "compare.html", "questions"]))
+@pytest.mark.parametrize(("at", "page"), [(0, "board.html"), (1, "compare.html"), (2, "questions")])
 def test_an_address_cannot_bring_a_script_in(site: Path, watched: Watched, at: int, page: str) -> None:
     where = next(path for kind, path in kinds(site).items() if kind == page or kind == f"{page}/*/index")
     inside = where.relative_to(site).as_posix()
