@@ -21,7 +21,7 @@ N_WORDS = 60
 
 def _tiny() -> Any:
     """A Llama of two layers with drawn weights, in float32."""
-    # Not at the top of this file: each process of a whole run would load PyTorch, and each of its forks copy its tables.
+    # Not at the top of this file: each process of a run would load PyTorch, and each of its forks copy its tables.
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(3)
