@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import combinations
-from statistics import NormalDist
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from edu_rag.significance import ALPHA
 from edu_rag.statistics.points import Ints, Lessons, Outcomes, same_length, unit_sums, units_of
 
-_NORMAL = NormalDist()
+if TYPE_CHECKING:
+    from statistics import NormalDist
 
 
 class Spread(NamedTuple):
@@ -88,13 +89,20 @@ def typical_sd(systems: Sequence[Outcomes], lessons: Lessons | None = None) -> f
     return float(np.median([spread.effective_sd for spread in spreads.values()])) if spreads else None
 
 
+@cache
+def _normal() -> NormalDist:
+    from statistics import NormalDist  # here: scoring imports this module, and needs no power
+
+    return NormalDist()
+
+
 def smallest_detectable_difference(n: int, sd: float, *, alpha: float = ALPHA, power: float = 0.8) -> float:
     """The smallest true difference of two scores that a paired test on n questions finds with this power.
 
     (z(1 - alpha/2) + z(power)) sd / sqrt(n), the usual normal approximation (Cohen 1988, section 2.4); `sd` is the
     effective sd of the difference a question (see `typical_sd`).
     """
-    return (_NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)) * sd / math.sqrt(n)
+    return (_normal().inv_cdf(1 - alpha / 2) + _normal().inv_cdf(power)) * sd / math.sqrt(n)
 
 
 def power_of(n: int, difference: float, sd: float, *, alpha: float = ALPHA) -> float:
@@ -102,8 +110,8 @@ def power_of(n: int, difference: float, sd: float, *, alpha: float = ALPHA) -> f
 
     Normal approximation with both tails, so that no difference is "found" with probability alpha.
     """
-    shift, z = abs(difference) * math.sqrt(n) / sd, _NORMAL.inv_cdf(1 - alpha / 2)
-    return _NORMAL.cdf(shift - z) + _NORMAL.cdf(-shift - z)
+    shift, z = abs(difference) * math.sqrt(n) / sd, _normal().inv_cdf(1 - alpha / 2)
+    return _normal().cdf(shift - z) + _normal().cdf(-shift - z)
 
 
 def n_needed(difference: float, sd: float, *, alpha: float = ALPHA, power: float = 0.8) -> int:
@@ -113,5 +121,5 @@ def n_needed(difference: float, sd: float, *, alpha: float = ALPHA, power: float
     """
     if difference == 0:
         raise ValueError("no number of questions finds a difference of 0")
-    z = _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
+    z = _normal().inv_cdf(1 - alpha / 2) + _normal().inv_cdf(power)
     return max(1, math.ceil((z * sd / difference) ** 2))

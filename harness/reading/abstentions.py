@@ -129,6 +129,14 @@ def wholly_abstains(text: str) -> bool:
     return fold_punctuation(text) in _all_phrases(_WHOLE)
 
 
+def is_phrase(text: str) -> bool:
+    """Whether a text is one firm phrase of the lexicon and nothing else."""
+    folded = fold_punctuation(text)
+    first = folded.partition(" ")[0]
+    is_firm = first in _lines_by_first_word(_FIRM) and folded in _beginning_with(first, _FIRM)[0]
+    return is_firm or folded in _all_phrases(_WHOLE)
+
+
 def firmly_abstains(text: str) -> bool:
     """Whether a text says "I don't know", excuses such as `the diagram is not provided` aside."""
     return wholly_abstains(text) or _holds(fold_punctuation(text), _FIRM)

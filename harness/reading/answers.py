@@ -27,7 +27,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 
-from harness.reading.abstentions import abstains, is_preface
+from harness.reading.abstentions import abstains, is_phrase, is_preface
 from harness.reading.choice_text import STRICT, by_text
 from harness.reading.claims import by_label, claimed, refusal
 from harness.reading.folding import fold_punctuation, fold_writing
@@ -174,6 +174,8 @@ def _read_line(answer: str, choices: Mapping[str, str]) -> Reading:
     if not is_short:
         return _read_any(answer, choices)
     if is_unrelated(answer, choices):
+        if is_phrase(answer):
+            return abstained("says that it does not know")
         return _remembered(answer, tuple((label, str(number)) for number, label in enumerate(choices)))
     return _remembered(answer, tuple(choices.items()))
 

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edu_rag.scorecard.card import Outcome, Passage, Prediction, Verdict
@@ -29,7 +28,8 @@ TREC_NAMES: Mapping[str, str] = {
 """trec_eval's measures with a cut-off, and their names on our scorecards."""
 DECIMALS = 10
 """Decimals of a mean that a scorecard keeps: the order of additions may change later ones."""
-_Z = NormalDist().inv_cdf(0.975)
+_Z = 1.9599639845400536
+"""`statistics.NormalDist().inv_cdf(0.975)`, whose import takes longer than all that is computed with it."""
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 Ranked = Mapping[str, Sequence[str]]
@@ -40,7 +40,7 @@ def places_of(evidence: Spans) -> dict[str, list[tuple[int, int]]]:
     places: dict[str, list[tuple[int, int]]] = {}
     for page_id, spans in evidence.items():
         merged: list[tuple[int, int]] = []
-        for start, end in sorted(spans):
+        for start, end in spans if len(spans) == 1 else sorted(spans):
             if merged and start < merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:
@@ -67,11 +67,12 @@ def match(passages: Sequence[Passage], evidence: Spans) -> Match:
     n_places = sum(map(len, left.values()))
     ranks: list[int] = []
     for rank, (page_id, start, end) in enumerate(passages, 1):
-        for at, place in enumerate(left[page_id]) if page_id in left else ():
-            if start < place[1] and place[0] < end:
-                del left[page_id][at]
+        on_page = left.get(page_id)
+        if on_page:
+            at = next((at for at, (begin, stop) in enumerate(on_page) if start < stop and begin < end), None)
+            if at is not None:
+                del on_page[at]
                 ranks.append(rank)
-                break
     return Match(n_places, tuple(ranks))
 
 
