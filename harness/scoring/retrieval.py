@@ -39,8 +39,11 @@ def places_of(evidence: Spans) -> dict[str, list[tuple[int, int]]]:
     """The places of evidence by page, in the order of the text; spans that share a character are one place."""
     places: dict[str, list[tuple[int, int]]] = {}
     for page_id, spans in evidence.items():
+        if len(spans) == 1:
+            places[page_id] = [*spans]
+            continue
         merged: list[tuple[int, int]] = []
-        for start, end in spans if len(spans) == 1 else sorted(spans):
+        for start, end in sorted(spans):
             if merged and start < merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:
@@ -67,12 +70,13 @@ def match(passages: Sequence[Passage], evidence: Spans) -> Match:
     n_places = sum(map(len, left.values()))
     ranks: list[int] = []
     for rank, (page_id, start, end) in enumerate(passages, 1):
-        on_page = left.get(page_id)
-        if on_page:
-            at = next((at for at, (begin, stop) in enumerate(on_page) if start < stop and begin < end), None)
-            if at is not None:
-                del on_page[at]
+        if page_id not in left:
+            continue
+        for at, place in enumerate(left[page_id]):
+            if start < place[1] and place[0] < end:
+                del left[page_id][at]
                 ranks.append(rank)
+                break
     return Match(n_places, tuple(ranks))
 
 
