@@ -97,6 +97,12 @@ def test_checking_a_submission_without_a_dataset_loads_nothing_heavy(submission:
         ["judge", "labels", "none.csv"],
         ["dataset", "card", "none"],
         ["serve", "none"],
+        ["power", "--difference", "0.03"],
+        ["sandbox"],
+        ["crawl", "status", "none"],
+        ["dataset", "check", "none"],
+        ["dataset", "diff", "none", "none"],
+        ["compare", "none", "none"],
     ],
 )
 def test_nothing_heavy_is_loaded_before_the_first_line_of_a_command(words: list[str], tmp_path: Path) -> None:
