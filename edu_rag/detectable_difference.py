@@ -6,12 +6,20 @@ Not in `edu_rag.statistics`, which imports numpy: `edu-rag power` answers in the
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from edu_rag.significance import ALPHA
 
-_NORMAL = NormalDist()
+if TYPE_CHECKING:
+    from statistics import NormalDist
+
+
+@cache
+def _normal() -> NormalDist:
+    from statistics import NormalDist  # 10 ms, which scoring need not wait for
+
+    return NormalDist()
 
 
 class Spread(NamedTuple):
@@ -32,7 +40,7 @@ def smallest_detectable_difference(n: int, sd: float, *, alpha: float = ALPHA, p
     (z(1 - alpha/2) + z(power)) sd / sqrt(n), the usual normal approximation (Cohen 1988, section 2.4); `sd` is the
     effective sd of the difference a question (see `typical_sd`).
     """
-    return (_NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)) * sd / math.sqrt(n)
+    return (_normal().inv_cdf(1 - alpha / 2) + _normal().inv_cdf(power)) * sd / math.sqrt(n)
 
 
 def power_of(n: int, difference: float, sd: float, *, alpha: float = ALPHA) -> float:
@@ -40,8 +48,8 @@ def power_of(n: int, difference: float, sd: float, *, alpha: float = ALPHA) -> f
 
     Normal approximation with both tails, so that no difference is "found" with probability alpha.
     """
-    shift, z = abs(difference) * math.sqrt(n) / sd, _NORMAL.inv_cdf(1 - alpha / 2)
-    return _NORMAL.cdf(shift - z) + _NORMAL.cdf(-shift - z)
+    shift, z = abs(difference) * math.sqrt(n) / sd, _normal().inv_cdf(1 - alpha / 2)
+    return _normal().cdf(shift - z) + _normal().cdf(-shift - z)
 
 
 def n_needed(difference: float, sd: float, *, alpha: float = ALPHA, power: float = 0.8) -> int:
@@ -51,5 +59,5 @@ def n_needed(difference: float, sd: float, *, alpha: float = ALPHA, power: float
     """
     if difference == 0:
         raise ValueError("no number of questions finds a difference of 0")
-    z = _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
+    z = _normal().inv_cdf(1 - alpha / 2) + _normal().inv_cdf(power)
     return max(1, math.ceil((z * sd / difference) ** 2))

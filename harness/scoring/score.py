@@ -250,6 +250,7 @@ class _Scoring(Generic[R]):
         self._exam, self._target, self._of = exam, target, of
         self._scored_at, self._vouched, self._grading = scored_at, vouched, grading
         self._overlap = declared_by(target)
+        self._scored: Scored | None = None
 
     def exam(self) -> Exam:
         """The exam, opened the first time that it is asked for."""
@@ -265,16 +266,16 @@ class _Scoring(Generic[R]):
     def work(self) -> R:
         """Score, and keep the requested part of the result."""
         with uncollected():
-            return self._of(
-                score_on(
-                    self.exam(),
-                    self._target,
-                    scored_at=self._scored_at,
-                    vouched=self._vouched,
-                    grading=self._grading,
-                    overlap=self._overlap,
-                )
+            # Kept: a child ends without freeing a million objects one by one, which would take as long as judging.
+            self._scored = score_on(
+                self.exam(),
+                self._target,
+                scored_at=self._scored_at,
+                vouched=self._vouched,
+                grading=self._grading,
+                overlap=self._overlap,
             )
+            return self._of(self._scored)
 
 
 def scored_within(
