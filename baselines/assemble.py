@@ -33,7 +33,7 @@ def open_model(choice: ModelChoice) -> LanguageModel:
         return LlamaCppModel(choice.name)
     from baselines.gguf_model import LocalModel
 
-    return LocalModel(choice.name)
+    return LocalModel(choice.name, precision=choice.precision)
 
 
 class _Maker:

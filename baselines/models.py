@@ -6,7 +6,7 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from edu_rag.errors import SubmissionError
 from edu_rag.files.manifest import file_sha256
@@ -14,6 +14,8 @@ from edu_rag.files.manifest import file_sha256
 MODELS_VARIABLE = "EDU_RAG_MODELS"
 CACHE_VARIABLE = "EDU_RAG_CACHE"
 DEVICE_VARIABLE = "EDU_RAG_DEVICE"
+Precision = Literal["float32", "bfloat16"]
+"""Of a language model's weights and activations."""
 
 
 class KnownModel(NamedTuple):

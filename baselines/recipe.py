@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from baselines.edu_rag_paper import MAX_CHARS, TOP_K
+from baselines.models import Precision
 from baselines.parts import Relation
 from baselines.prompts.generate import StyleName
 from edu_rag.errors import ConfigError, FaultsError, RecordError
@@ -53,12 +54,14 @@ class ModelChoice:
     """The language model: a name of baselines.models, a file or a hub id, and the back end that runs it.
 
     `style` is how it answers (baselines.prompts.generate.STYLES); `prompts` are a prompt without and one with context,
-    where the style's own are not meant; `abstain_below` turns answers of less confidence into "I don't know", and
-    `abstain_margin` those whose confidence is not that far ahead of the second choice's.
+    where the style's own are not meant; `precision` is that of transformers' weights; `abstain_below` turns answers of
+    less confidence into "I don't know", and `abstain_margin` those whose confidence is not that far ahead of the second
+    choice's.
     """
 
     name: str
     back_end: Literal["transformers", "llama.cpp", "server"] = "transformers"
+    precision: Precision = "float32"
     style: StyleName = "likelihood"
     prompts: tuple[str, str] | None = None
     abstain_below: Annotated[float, Meta(ge=0, le=1)] = 0.0

@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from builder.documents.question_terms import TQA_LICENCE_URL
 from edu_rag.files.manifest import FileEntry
 from edu_rag.files.table_rows import COLUMNS_IF_FILLED, CONFIGS, schema
 
@@ -102,7 +101,7 @@ def croissant(
 ) -> bytes:
     """The file's bytes, a function of the arguments alone; `url` is where the dataset is published, once it is.
 
-    `licence` is that of the questions; TQA's if none is given. `without` are columns by table that the files lack.
+    `licence` is that of the questions, if it is known. `without` are columns by table that the files lack.
     """
     distribution, record_sets = [], []
     for (config, split), names in _by_table(files).items():
@@ -123,10 +122,10 @@ def croissant(
         "name": name,
         "description": DESCRIPTION,
         "version": version,
-        "license": licence or TQA_LICENCE_URL,
         "url": url or f"urn:edu-rag:{name}",
         "citeAs": f"{name} {version}, a dataset of the EDU-RAG benchmark",
         "datePublished": _date(created_at),
     }
+    metadata |= {"license": licence} if licence else {}
     metadata |= {"distribution": distribution, "recordSet": record_sets} if distribution else {}
     return json.dumps(metadata, indent=1, ensure_ascii=False, sort_keys=True).encode() + b"\n"

@@ -10,7 +10,7 @@ from typing import Any
 from builder.documents.croissant import croissant
 from builder.documents.dataset_card import dataset_card
 from builder.documents.dataset_plots import dataset_plots
-from builder.documents.question_terms import EXTRA_COLUMNS, terms_in
+from builder.documents.question_terms import EXTRA_COLUMNS, licence_of, terms_in
 from builder.documents.stats import dataset_stats
 from edu_rag.files.dataset_writer import Documents
 from edu_rag.files.jsonl import write_file
@@ -24,7 +24,6 @@ CROISSANT_FILE = "croissant.json"
 def dataset_documents(name: str, version: str, created_at: str, sources: Mapping[str, Any]) -> Documents:
     """Writes README.md, croissant.json and plots/ of a dataset whose tables are in a folder."""
     terms = terms_in(sources)
-    licence = terms.licence if terms is not None else None
     without = {} if sources.get(EXTRA_COLUMNS) else COLUMNS_IF_FILLED
 
     def documents(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, bytes]:
@@ -32,6 +31,7 @@ def dataset_documents(name: str, version: str, created_at: str, sources: Mapping
         stats = dataset_stats(folder, tables)
         plots = dataset_plots(stats)
         card = dataset_card(name, version, sources, tables, stats, sorted(plots))
+        licence = licence_of(terms, has_tqa=stats.n_tqa > 0)
         return {
             "README.md": card.encode("utf-8"),
             CROISSANT_FILE: croissant(name, version, created_at, tables, licence=licence, without=without),

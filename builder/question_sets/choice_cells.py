@@ -1,4 +1,4 @@
-"""Choices and answers as other datasets write them: lists, maps, texts of either, and answers by label, text or number.
+"""Choices as other datasets write them: lists, maps, texts of either. `answer_letters` reads the answers.
 
 Choices come out as (label, text) pairs in the file's order; the label is None if the file gives no label.
 """

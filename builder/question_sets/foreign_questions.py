@@ -1,7 +1,7 @@
 """Questions in the tables of other datasets, as flat questions: columns by `question_columns`, cells by `choice_cells`.
 
-The rules that need the whole table: whether numbered answers count from 0 or from 1, and whether a table without
-choices asks true or false. A row that needs a picture, or that its source says has no answer, is left out and counted.
+The whole table shows whether numbered answers count from 0 or from 1 (`answer_letters`), and whether questions without
+choices ask true or false. A row that needs a picture, or that its source says has no answer, is left out and counted.
 """
 
 from __future__ import annotations
@@ -9,19 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from builder.question_sets.choice_cells import (
-    LED,
-    Pair,
-    choices_of,
-    hash_order,
-    letter_of_label,
-    lettered,
-    texts_of,
-    unwrapped,
-)
+from builder.question_sets.answer_letters import bare_text, first_number, letter_of_answer, number_in
+from builder.question_sets.choice_cells import Pair, choices_of, hash_order, lettered, texts_of, unwrapped
 from builder.question_sets.flat_question import KIND_NAMES, FlatQuestion, extra_json, kind_named
 from builder.question_sets.question_columns import ColumnMap, filled, find_columns, label_of_column, plain
 from edu_rag.errors import DataError, RecordError
@@ -108,26 +101,6 @@ def _text(value: Any, field_name: str, rules: list[str]) -> str:
     return text
 
 
-def _number(value: Any) -> int | None:
-    """The whole number that a cell holds; None if it holds none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and re.fullmatch(r"\s*\d{1,3}(\.0)?\s*", value, re.ASCII):
-        return int(float(value))
-    return value if isinstance(value, int) else None
-
-
-def _bare(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(".")
-
-
-def _same(pairs: Sequence[Pair], answer: str) -> list[str]:
-    """The letters of the choices with exactly this text."""
-    return [letter for letter, text in lettered(pairs).items() if _bare(text) == _bare(answer)]
-
-
 class _Reader:
     """Reads the rows of one table."""
 
@@ -148,21 +121,14 @@ class _Reader:
             self._first = self._found_first(rows)
 
     def _found_first(self, rows: Sequence[ForeignRow]) -> int | None:
-        """The number of the first choice: 0 if it occurs as an answer, 1 if the number of choices does; else None."""
-        seen: set[int] = set()
+        """The number of the first choice, as the numbered answers of all rows show it; else None."""
+        numbered = []
         for row in rows:
-            number = _number(self._cell(row, "answer"))
-            if number is None:
-                continue
-            try:
-                pairs = self._pairs(row)
-                is_label = letter_of_label(pairs, str(number)) is not None
-            except RecordError:  # reported when the row is read
-                continue
-            if not is_label:
-                seen |= {0} if number == 0 else set()
-                seen |= {1} if number == len(pairs) else set()
-        return seen.pop() if len(seen) == 1 else None
+            number = number_in(self._cell(row, "answer"))
+            if number is not None:
+                with suppress(RecordError):  # reported when the row is read
+                    numbered.append((self._pairs(row), number))
+        return first_number(numbered)
 
     def _cell(self, row: ForeignRow, role: str) -> Any:
         column = self._columns.column(role)
@@ -191,7 +157,7 @@ class _Reader:
         choices, answer = self._choices_and_answer(row, text, kind or "", rules)
         if kind is None:
             kind = "free_text" if isinstance(answer, list) else "multiple_choice"
-            if {_bare(choice) for choice in choices.values()} == set(_TRUTHS):
+            if {bare_text(choice) for choice in choices.values()} == set(_TRUTHS):
                 kind = "true_false"
         split, lesson, page = (self._cell(row, role) for role in ("split", "lesson", "page"))
         flat = FlatQuestion(
@@ -254,7 +220,7 @@ class _Reader:
             choices = {letter: _text(choice, "choices", rules) for letter, choice in lettered(pairs).items()}
             named = self._column_letter(row, pairs, given)
             try:
-                return choices, self._letter(pairs, given)
+                return choices, letter_of_answer(pairs, given, self._first, is_stated=self._columns.first is not None)
             except RecordError:
                 if named is None:
                     raise
@@ -277,7 +243,7 @@ class _Reader:
         texts = [_text(choice, "choices", rules) for choice in hash_order(text, [*wrong, right])]
         if len(texts) > len(LABELS):
             raise RecordError("choices", f"{len(texts):,} choices, at most {len(LABELS)} are possible")
-        if len(same := [choice for choice in texts if _bare(choice) == _bare(right)]) > 1:
+        if len(same := [choice for choice in texts if bare_text(choice) == bare_text(right)]) > 1:
             raise RecordError("choices", f"{same[0][:60]!r} is both right and wrong", "remove one of them")
         rules.append(_HASH_ORDER)
         return dict(zip(LABELS, texts, strict=False)), LABELS[texts.index(right)]
@@ -289,37 +255,6 @@ class _Reader:
         wanted = plain(given) if isinstance(given, str) else ""
         place = filled_names.index(wanted) if wanted and filled_names.count(wanted) == 1 else None
         return None if place is None else list(lettered(pairs))[place]
-
-    def _letter(self, pairs: Sequence[Pair], given: Any) -> str:
-        """The letter of the gold: by its label, its text, or its number. Raises RecordError."""
-        if isinstance(given, list | dict):
-            raise RecordError("answer", f"a {type(given).__name__} is not one choice", "give one label or text")
-        number, shown = _number(given), str(given).strip()
-        if (letter := letter_of_label(pairs, shown if number is None else str(number))) is not None:
-            return letter
-        same = _same(pairs, shown)
-        by_number = self._by_number(pairs, number) if number is not None else None
-        if len(same) == 1 and (isinstance(given, str) or by_number is None):
-            if by_number not in (None, same[0]) and self._columns.first is None:
-                what = f"{shown!r} may be a choice's text or its number"
-                raise RecordError("answer", what, "say which number the first choice has: --map first=0 or first=1")
-            return same[0] if by_number is None or self._columns.first is None else by_number
-        if by_number is not None:
-            return by_number
-        if led := LED.fullmatch(shown):
-            letter = letter_of_label(pairs, led[1])
-            if letter is not None and letter in _same(pairs, led[2]):
-                return letter
-        if number is not None and self._first is None:
-            what = f"{shown!r} is the number of a choice, and no row shows whether the first is 0 or 1"
-            raise RecordError("answer", what, "add --map first=0 or --map first=1")
-        labels = ", ".join(label or letter for letter, (label, _) in zip(lettered(pairs), pairs, strict=True))
-        raise RecordError("answer", f"the gold {shown[:80]!r} is not one of the choices {labels}", "correct it")
-
-    def _by_number(self, pairs: Sequence[Pair], number: int) -> str | None:
-        if self._first is None or not 0 <= number - self._first < len(pairs):
-            return None
-        return list(lettered(pairs))[number - self._first]
 
 
 def _listed(cell: Any) -> list[Pair]:

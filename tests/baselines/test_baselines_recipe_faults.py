@@ -55,6 +55,10 @@ def no_model(choice: ModelChoice) -> LanguageModel:
         ({"model": {"name": "x", "prompts": ["nope", "nope"]}}, "there is no such prompt"),
         ({"model": {"name": "x", "style": "letter", "abstain_margin": 0.1}}, "abstain_margin: style 'letter' has no"),
         ({"model": {"name": "x", "style": "abstain", "abstain_below": 0.1}}, "abstain_below: style 'abstain' has no"),
+        (
+            {"model": {"name": "x", "back_end": "llama.cpp", "precision": "bfloat16"}},
+            "parts.model.precision: back end 'llama.cpp' has no precision",
+        ),
         ({"retrieve": [], "rerank": "bi-encoder"}, "parts.rerank: is named, but no retriever"),
         ({"retrieve": [], "chunk": "nope"}, "there is no 'nope'"),
         ({"retrieve": ["bm52"]}, "there is no 'bm52': did you mean 'bm25'?"),

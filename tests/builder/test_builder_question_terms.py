@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from builder.build import build, replay
 from builder.config import read_config, to_config
 from builder.dataset.commands import dataset
+from builder.documents.croissant import croissant
 from builder.documents.dataset_card import dataset_card
-from builder.documents.question_terms import QuestionTerms, terms_in
+from builder.documents.question_terms import TQA_LICENCE_URL, QuestionTerms, licence_of, terms_in
 from builder.store.store_folder import store_folder
 from edu_rag.errors import FaultsError
 from edu_rag.files.manifest import FileEntry
@@ -59,3 +60,20 @@ def test_without_terms_the_card_says_what_is_known_and_a_note_alone_names_no_lic
 def test_a_licence_is_one_line_with_something_on_it(value: str) -> None:
     with pytest.raises(FaultsError, match=r"questions\.licence"):
         to_config({"questions": {"licence": value}}, "test")
+
+
+@pytest.mark.parametrize(
+    ("terms", "has_tqa", "licence"),
+    [
+        (None, True, TQA_LICENCE_URL),
+        (None, False, None),
+        (QuestionTerms(note="Ours."), True, None),
+        (QuestionTerms(licence="CC BY 4.0"), True, "CC BY 4.0"),
+    ],
+)
+def test_croissant_names_a_licence_only_where_the_card_does(
+    terms: QuestionTerms | None, has_tqa: bool, licence: str | None
+) -> None:
+    assert licence_of(terms, has_tqa=has_tqa) == licence
+    made = json.loads(croissant("own", "1.0.0", "2026-01-02T00:00:00Z", FILES, licence=licence))
+    assert made.get("license") == licence
