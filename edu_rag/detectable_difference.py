@@ -1,4 +1,4 @@
-"""What a paired test on n questions can find, by the normal approximation: its power, and the n that it needs.
+"""Power by the normal approximation: the difference that n questions detect, and the n that a difference needs.
 
 Not in `edu_rag.statistics`, which imports numpy: `edu-rag power` answers in the time that this takes.
 """

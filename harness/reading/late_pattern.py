@@ -7,7 +7,7 @@ from typing import Any, cast
 
 
 class _LatePattern:
-    """Stands in for a compiled expression until an attribute of it is asked for, and then has that attribute."""
+    """Compiles its expression when an attribute is first used, and then has this attribute itself."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern

@@ -1,6 +1,6 @@
 """The usual forms of an answer, recognised in one look: a choice's own text, and a label with it.
 
-What is recognised here is read as the whole of `answers-v3` reads it, in a twentieth of the time: tests compare both.
+The result is that of all rules of `answers-v3`, in a twentieth of the time; tests compare both ways.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PART = 4
 
 
 def own_text(answer: str, choices: Mapping[str, str]) -> Reading | None:
-    """The choice that is this printable ASCII text, letter by letter, where no other one is and it is no label."""
+    """The one choice that has exactly this text, which is printable ASCII and does not read as a label."""
     labels = [label for label, text in choices.items() if text.strip() == answer]
     if len(labels) != 1 or not answer or "?" in answer or "  " in answer:
         return None
@@ -67,7 +67,7 @@ def _related(answer: str) -> frozenset[str]:
 def is_unrelated(answer: str, choices: Mapping[str, str]) -> bool:
     """Whether a short answer of letters shares no word with any choice, and names no label: `I don't know`.
 
-    It is read alike whatever the choices are: only their words could be found in it, or completed by it.
+    Its reading does not depend on such choices: only their words could be found in it, or be completed by it.
     """
     related = _related(answer)
     if not related or not related.isdisjoint(choices):
