@@ -92,7 +92,7 @@ def test_the_page_lists_every_expression_word_for_word() -> None:
         f"{name} = {value.pattern}"
         for module in modules
         for name, value in vars(module).items()
-        if isinstance(value, re.Pattern)
+        if hasattr(value, "pattern")
     ]
     assert _block("### 2.9") == ours
     flagged = {n for n, v in vars(harness.reading.patterns).items() if getattr(v, "flags", 0) & re.IGNORECASE}
