@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from edu_rag.__main__ import COMMANDS
+from edu_rag.__main__ import COMMANDS, main
 from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
@@ -48,6 +48,23 @@ def program(*words: object, **environment: str) -> subprocess.CompletedProcess[s
         timeout=60,
         check=False,
     )
+
+
+Main = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def in_process(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Main:
+    """Runs a command line in this process, which saves the start of one; its exit code, stdout and stderr."""
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")  # main() sets it: after the test it is as it was
+
+    def run(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capfd.readouterr()
+
+    return run
 
 
 @pytest.fixture
@@ -123,7 +140,7 @@ def test_score_honours_source_date_epoch_and_its_output_does_not_depend_on_the_p
 
 
 def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
-    tiny: Dataset, oracle: Path, write_lines: Callable[..., Path], tmp_path: Path
+    tiny: Dataset, oracle: Path, write_lines: Callable[..., Path], tmp_path: Path, in_process: Main
 ) -> None:
     double = write_lines([{"question_id": "q000", "answer": "a"}] * 2, "double.jsonl")
     (tmp_path / "empty").mkdir()
@@ -150,14 +167,14 @@ def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
         (("score", oracle, "--dataset", tiny.folder, "--sample", "99"), "ask for fewer"),
         (("explain", oracle, "q999", "--dataset", tiny.folder), "no question 'q999'"),
     ]:
-        done = program(*words)
-        assert (done.returncode, done.stdout) == (1, ""), words
-        assert what in done.stderr
-        *before, _ = done.stderr.strip().splitlines()
+        code, out, err = in_process(*words)
+        assert (code, out) == (1, ""), words
+        assert what in err
+        *before, _ = err.strip().splitlines()
         assert not before or (len(before) == 1 and before[0].startswith(f"{words[0]} "))  # what the command begins
-    assert program("score", oracle).returncode == 2
-    too_large = program("score", oracle, "--dataset", tiny.folder, "--sample", "10000000")
-    assert (too_large.returncode, "1<=x<=9999999" in too_large.stderr) == (2, True)
+    assert in_process("score", oracle)[0] == 2
+    code, _, err = in_process("score", oracle, "--dataset", tiny.folder, "--sample", "10000000")
+    assert (code, "1<=x<=9999999" in err) == (2, True)
 
 
 def test_check_lists_every_fault_and_exits_1(tiny: Dataset, write_lines: Callable[..., Path]) -> None:
