@@ -142,7 +142,8 @@ class Story:
             self.must(f"edu-rag run submissions/{slug} --dataset {self.dataset}", home)
         self.must(f"edu-rag score --all submissions --dataset {self.dataset} --out leaderboard/results", home)
         self.must("git add --all && git commit --quiet --message 'The project'", home)
-        self.must(f"git clone --quiet --bare . {self.remote}", home)
+        # In one pack, which each of the clones below is sent as it is.
+        self.must(f"git repack --quiet -a -d && git clone --quiet --bare . {self.remote}", home)
 
     @property
     def dataset(self) -> Path:

@@ -280,6 +280,10 @@ def status(store: Path, hosts: int, as_json: bool) -> None:
     Example:
       edu-rag crawl status dataset.crawl
     """
+    from edu_rag.progress import say
+
+    say(f"read the crawl of {store}")
+
     import msgspec
 
     from builder.crawl_status import crawl_status, find_store

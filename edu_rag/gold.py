@@ -32,7 +32,7 @@ class Gold:
             raise RecordError("answer", f"{self.answer!r} is not a label")
         if self.home_page is not None and not is_page_id(self.home_page):
             raise RecordError("home_page", f"{self.home_page!r} is not a page id")
-        if any(not text.strip() for text in self.texts):
+        if self.texts and any(not text.strip() for text in self.texts):
             raise RecordError("texts", "an accepted text is blank")
         if self.extra is not None and not (self.extra.startswith("{") and self.extra.endswith("}")):
             raise RecordError("extra", "is not a JSON object")

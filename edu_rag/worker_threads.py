@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -20,6 +19,8 @@ def in_order(work: Callable[[T], R], items: Sequence[T], n_workers: int = 1) -> 
     if n_workers == 1:  # in this thread, so that Ctrl-C need not wait for a reply
         yield from map(work, items)
         return
+    from concurrent.futures import ThreadPoolExecutor  # here, since commands that use no thread import this module
+
     pool = ThreadPoolExecutor(n_workers)
     try:
         yield from pool.map(work, items)

@@ -201,6 +201,10 @@ def board(
       edu-rag board leaderboard/results --submissions submissions --dataset tqa-val --out site
       edu-rag board results --out site --json | jq '.tables[0].rows[0].score'
     """
+    from edu_rag.progress import say
+
+    say(f"write the site of {results}")
+
     from leaderboard.site import check_apart, check_target, write_site
 
     check_target(out, results)

@@ -10,12 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "frameworks" / "eval")]
-from batch_server import Asked, Batch  # noqa: E402 - needs torch
 from tiny_model import write_tiny_model  # noqa: E402
 
 from baselines.gguf_model import LocalModel  # noqa: E402
@@ -25,6 +21,9 @@ N_WORDS = 60
 
 def _tiny() -> Any:
     """A Llama of two layers with drawn weights, in float32."""
+    # Not at the top of this file: each process of a run would load PyTorch, and each of its forks copy its tables.
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
     torch.manual_seed(3)
     config = transformers.LlamaConfig(
         vocab_size=N_WORDS,
@@ -41,6 +40,8 @@ def _tiny() -> Any:
 
 
 def _greedy(model: Any, prompt: list[int], limit: int) -> list[int]:
+    import torch
+
     ids = torch.tensor([prompt])
     out = model.generate(
         ids, attention_mask=torch.ones_like(ids), max_new_tokens=limit, do_sample=False, pad_token_id=0
@@ -50,6 +51,9 @@ def _greedy(model: Any, prompt: list[int], limit: int) -> list[int]:
 
 def test_rows_that_enter_and_leave_at_any_time_get_the_tokens_that_they_get_alone() -> None:
     model, draw = _tiny(), random.Random(0)
+    import torch
+    from batch_server import Asked, Batch
+
     prompts = [[draw.randrange(8, N_WORDS) for _ in range(draw.randrange(3, 30))] for _ in range(12)]
     prompts[2:6] = [prompts[1] + prompt for prompt in prompts[2:6]]  # they begin alike
     prompts[8] = prompts[7]
@@ -75,6 +79,8 @@ def test_rows_that_enter_and_leave_at_any_time_get_the_tokens_that_they_get_alon
 
 
 def test_a_model_in_bfloat16_gives_nearly_the_log_probabilities_of_float32(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
     where = str(write_tiny_model(tmp_path / "tiny"))
     exact, short = (
         LocalModel(where, precision=precision).likelihoods("Ice is", [" water", " a gas"])

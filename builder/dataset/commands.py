@@ -78,9 +78,12 @@ def check(folder: Path, hidden: tuple[str, ...], strict: bool, as_json: bool) ->
       edu-rag dataset check dataset
       edu-rag dataset check dataset --hidden test --strict
     """
+    from edu_rag.progress import say
+
+    say(f"check {folder}")
+
     from builder.dataset.check_dataset import check_folder
     from edu_rag.errors import FaultsError
-    from edu_rag.progress import say
 
     report = check_folder(folder, hidden)
     if as_json:
@@ -115,10 +118,13 @@ def diff(old: Path, new: Path, write: bool, as_json: bool) -> None:
       edu-rag dataset diff dataset-1.0.0 dataset
       edu-rag dataset diff dataset-1.0.0 dataset --write
     """
+    from edu_rag.progress import say
+
+    say(f"compare {old} with {new}")
+
     from builder.dataset.changes_file import diff_lines, summary_of, write_changes
     from builder.dataset.diff import compare_folders
     from edu_rag.errors import DataError
-    from edu_rag.progress import say
 
     found = compare_folders(old, new)
     if as_json:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files import identity
-from edu_rag.files.table_rows import reading_parquet, rows
+from edu_rag.files.table_rows import reading_parquet, row_batches
 from edu_rag.files.typed import first_line
 from edu_rag.records import HOME_PAGE, Evidence, Question, SearchHit, WebPage
 
@@ -64,24 +64,27 @@ class Dataset:
         With `page_ids`, only rows of these pages are made into records, which a large dataset needs.
         """
         for path in self.files(config, split):
-            for number, row in rows(path, page_ids):
+            for numbers, rows in row_batches(path, page_ids):
                 try:
-                    record = msgspec.convert(row, record_type)
-                except (msgspec.ValidationError, TypeError, KeyError) as error:
-                    raise DataError(f"{path}: row {number}", str(error)) from None
-                except RecordError as error:
-                    raise DataError(f"{path}: row {number}", f"{error.where}: {first_line(error)}") from None
-                yield record
+                    records = msgspec.convert(rows, list[record_type])  # type: ignore[valid-type]
+                except (msgspec.ValidationError, TypeError, KeyError, RecordError):
+                    yield from _up_to_fault(path, numbers, rows, record_type)
+                else:
+                    yield from records
 
-    def columns(self, config: str, split: str, names: Sequence[str]) -> pa.Table | None:
-        """Some columns of a config and split, where records of all rows would cost seconds; None without rows."""
+    def columns(self, config: str, split: str, names: Sequence[str], encoded: Sequence[str] = ()) -> pa.Table | None:
+        """Some columns of a config and split, where records of all rows would cost seconds; None without rows.
+
+        Texts of the columns `encoded` are numbers of a dictionary in each chunk: of few texts, that is faster.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         tables = []
         for path in self.files(config, split):
             with reading_parquet(path):  # not pq.read_table, which loads another megabyte of library
-                tables.append(pq.ParquetFile(path).read(columns=list(names), use_threads=False))
+                file = pq.ParquetFile(path, read_dictionary=list(encoded))
+                tables.append(file.read(columns=list(names), use_threads=False))
         return pa.concat_tables(tables) if any(table.num_rows for table in tables) else None
 
     def questions(self, split: str) -> list[Question]:
@@ -112,6 +115,20 @@ class Dataset:
                 continue
             by_question.setdefault(item.question_id, []).append(item)
         return by_question
+
+
+def _up_to_fault(
+    path: Path, numbers: Sequence[int], rows: Sequence[Mapping[str, Any]], record_type: type[R]
+) -> Iterator[R]:
+    """The records of rows, of which one is at fault. Raises DataError naming that row."""
+    for number, row in zip(numbers, rows, strict=True):
+        try:
+            record = msgspec.convert(row, record_type)
+        except (msgspec.ValidationError, TypeError, KeyError) as error:
+            raise DataError(f"{path}: row {number}", str(error)) from None
+        except RecordError as error:
+            raise DataError(f"{path}: row {number}", f"{error.where}: {first_line(error)}") from None
+        yield record
 
 
 def kept_pages(hits: Sequence[SearchHit], pages: Mapping[str, WebPage]) -> list[WebPage]:

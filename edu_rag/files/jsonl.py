@@ -18,6 +18,8 @@ from edu_rag.files.typed import first_line, to_plain, to_record
 
 R = TypeVar("R")
 MAX_LINE_BYTES = 4_000_000
+BLOCK_BYTES = 1_000_000
+"""Of lines that are read together."""
 MAX_JSON_BYTES = 64_000_000
 """The limit for a JSON file that we wrote; readers of strangers' files pass a smaller one."""
 
@@ -89,6 +91,39 @@ def parse_json(raw: bytes, *, nan_as_none: bool = False) -> Any:
         except UnicodeEncodeError:
             raise JsonFaultError("holds a lone surrogate") from None
     return value
+
+
+def line_blocks(path: Path, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
+    """The file in blocks of whole lines, each with the number of its first line, counted from 1.
+
+    No line is over MAX_LINE_BYTES. Raises DataError as `numbered_lines`, after the lines before the fault.
+    """
+    number, rest = 1, b""
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(block_bytes):
+                begun = rest + chunk
+                end = begun.rfind(b"\n") + 1
+                if end:
+                    yield from _short_lines(path, number, begun[:end])
+                number, rest = number + begun.count(b"\n", 0, end), begun[end:]
+                if len(rest) > MAX_LINE_BYTES + 1:  # room for a CR
+                    break
+            if rest:
+                yield from _short_lines(path, number, rest)
+    except OSError as error:
+        raise DataError(path, error.strerror or str(error), "give a readable file") from None
+
+
+def _short_lines(path: Path, number: int, block: bytes) -> Iterator[tuple[int, bytes]]:
+    """A block of lines; one by one if any of them may be too long, up to the first that is."""
+    if len(block) <= MAX_LINE_BYTES:
+        yield number, block
+        return
+    for place, line in enumerate(block.removesuffix(b"\n").split(b"\n"), number):
+        if len(line.removesuffix(b"\r")) > MAX_LINE_BYTES:
+            raise DataError(f"{path}:{place}", f"line is over {MAX_LINE_BYTES:,} bytes", "shorten it")
+        yield place, line
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -228,7 +228,9 @@ def _batches(path: Path, page_ids: Collection[str] | None) -> Iterator[tuple[int
             done += len(batch)
 
 
-def rows(path: Path, page_ids: Collection[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def row_batches(
+    path: Path, page_ids: Collection[str] | None = None
+) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """The rows of a table with their numbers from 1, one batch in memory; or only those of some pages.
 
     Raises DataError naming the file, or file and row.
@@ -245,7 +247,7 @@ def rows(path: Path, page_ids: Collection[str] | None = None) -> Iterator[tuple[
                 wanted = pc.is_in(batch.column("page_id"), value_set=pa.array(list(page_ids), pa.string()))
                 numbers = [n for n, is_wanted in zip(numbers, wanted.to_pylist(), strict=True) if is_wanted]
                 kept = batch.filter(wanted)
-            yield from zip(numbers, _decoded(kept, path, done + 1, _plain_rows), strict=True)
+            yield numbers, _decoded(kept, path, done + 1, _plain_rows)
 
 
 def stored_rows(path: Path) -> Iterator[dict[str, Any]]:

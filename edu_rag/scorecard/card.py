@@ -66,17 +66,28 @@ class Prediction:
             raise RecordError("status", f"unknown status {self.status!r}; known are {', '.join(STATUSES)}")
         if self.status != "ok" and self.answer is not None:
             raise RecordError("answer", f"must be null where status is {self.status!r}")
-        for name in ("confidence", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= MAX_AMOUNT:  # nor is NaN
-                too_large = MAX_AMOUNT < value < math.inf
-                fault = f"is above {MAX_AMOUNT:,}" if too_large else "is not a finite number >= 0"
-                raise RecordError(name, f"{value} {fault}")
+        self._require_amounts()
         if self.confidence is not None and self.confidence > 1:
             raise RecordError("confidence", f"{self.confidence} is above 1")
         for page_id, start, end in self.passages:
             if not page_id or not 0 <= start < end:
                 raise RecordError("passages", f"span {start}..{end} of page {page_id!r} is empty or negative")
+
+    def _require_amounts(self) -> None:
+        given = (
+            self.confidence,
+            self.latency_s,
+            self.input_tokens,
+            self.output_tokens,
+            self.cost_usd,
+            self.energy_j,
+        )
+        for place, value in enumerate(given):
+            if value is not None and not 0 <= value <= MAX_AMOUNT:  # nor is NaN
+                name = ("confidence", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j")[place]
+                too_large = MAX_AMOUNT < value < math.inf
+                fault = f"is above {MAX_AMOUNT:,}" if too_large else "is not a finite number >= 0"
+                raise RecordError(name, f"{value} {fault}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

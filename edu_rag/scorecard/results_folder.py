@@ -11,7 +11,6 @@ from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.files.manifest import file_sha256
 from edu_rag.files.typed import faults_and_record, first_line, to_plain
 from edu_rag.scorecard.card import ScoreCard, known_causes
-from edu_rag.scorecard.retrieval_card import FILE_NAME as RETRIEVAL
 
 FILE_NAME = "scorecard.json"
 
@@ -108,6 +107,8 @@ class ResultsFolder:
         if not self.folder.is_dir():
             raise ConfigError(self.folder, "is not a folder", "give the folder that `edu-rag score --out` wrote to")
         if not self.cards and not self.faults:
+            from edu_rag.scorecard.retrieval_card import FILE_NAME as RETRIEVAL
+
             runs = " (the tables of retrieval runs need one, too)" if any(self.folder.rglob(RETRIEVAL)) else ""
             raise DataError(self.folder, f"holds no {FILE_NAME}{runs}", "score a submission first: edu-rag score --out")
 

@@ -1,5 +1,6 @@
 """How sure a score is, and whether systems differ: exact bootstraps and tests on three-valued outcomes."""
 
+from edu_rag.detectable_difference import Spread, n_needed, power_of, smallest_detectable_difference
 from edu_rag.significance import ALPHA
 from edu_rag.statistics.bootstrap import (
     EXACT_METHOD,
@@ -28,15 +29,7 @@ from edu_rag.statistics.paired_tests import (
 )
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, shared_lessons, strict_points_of, units_of
 from edu_rag.statistics.ranks import rank_groups
-from edu_rag.statistics.test_power import (
-    Spread,
-    n_needed,
-    power_of,
-    smallest_detectable_difference,
-    spread_all,
-    spread_of,
-    typical_sd,
-)
+from edu_rag.statistics.test_power import spread_all, spread_of, typical_sd
 
 __all__ = [
     "ALPHA",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ _FEW = 12
 """Columns up to which gathering beats counting and multiplying."""
 _EXACT = 2**53
 """Whole numbers below are exact as doubles, and so are their sums."""
+_CELLS = 100_000
+"""Draws that are gathered at a time: they stay in the processor's cache, and in memory that is used again."""
+_BITS = 62
+"""Bits of an int64 that sums of several columns share."""
 
 
 def method_name(units: Ints | None, seed: int) -> str:
@@ -46,14 +51,48 @@ def drawn_totals(columns: Ints, seed: int, resamples: int = RESAMPLES) -> Ints:
     rng = np.random.default_rng(seed)
     k, n_clusters = columns.shape
     counted = k > _FEW and int(np.abs(columns).max()) * n_clusters < _EXACT
+    block = _BLOCK if counted else max(1, min(_BLOCK, _CELLS // n_clusters))
+    packed = None if counted else _Packed(columns)
     totals = np.empty((k, resamples), dtype=np.int64)
-    for start in range(0, resamples, _BLOCK):
-        rows = min(_BLOCK, resamples - start)
-        draws = rng.integers(0, n_clusters, size=(rows, n_clusters), dtype=np.int32).astype(np.intp)
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        draws = rng.integers(0, n_clusters, size=(rows, n_clusters), dtype=np.int32)
         # The same sums of integers either way: gathering takes half the time for few columns, a tenth for many.
-        sums = _counted(columns, draws) if counted else [column.take(draws).sum(axis=1) for column in columns]
+        sums = _counted(columns, draws.astype(np.intp)) if packed is None else packed.sums(draws)
         totals[:, start : start + rows] = sums
     return totals
+
+
+class _Packed:
+    """Columns of integers of which several share an int64, each in bits enough for its sum over all clusters.
+
+    So one look at a drawn cluster serves several columns: sums of packed numbers are the packed sums.
+    """
+
+    def __init__(self, columns: Ints) -> None:
+        n_clusters = columns.shape[1]
+        self._words: list[Ints] = []
+        self._places: list[tuple[int, int, int, int]] = []
+        used = _BITS
+        for column in columns:
+            low, high = int(column.min()), int(column.max())
+            bits = max(1, ((high - low) * n_clusters).bit_length())
+            if bits > _BITS:  # a word to itself, as it is
+                self._words.append(column)
+                self._places.append((len(self._words) - 1, 0, -1, 0))
+                used = _BITS
+                continue
+            if used + bits > _BITS:
+                self._words.append(np.zeros(n_clusters, dtype=np.int64))
+                used = 0
+            self._words[-1] += (column - low) << used
+            self._places.append((len(self._words) - 1, used, (1 << bits) - 1, low * n_clusters))
+            used += bits
+
+    def sums(self, draws: NDArray[np.integer[Any]]) -> list[Ints]:
+        """The sum of each column over the clusters of each row of draws."""
+        drawn = [word.take(draws).sum(axis=1) for word in self._words]
+        return [((drawn[word] >> shift) & mask) + base for word, shift, mask, base in self._places]
 
 
 def _counted(columns: Ints, draws: NDArray[np.intp]) -> Floats:
@@ -104,16 +143,24 @@ def mean_intervals(
     if units is None:
         return [mean_interval(row, level) for row in rows]
     sums = np.stack([unit_sums(row, units) for row in rows])
-    ratios = cluster_ratios(sums, np.bincount(units), seed, resamples)
-    places = places_of(resamples, level)
+    return _bounds(cluster_ratios(sums, np.bincount(units), seed, resamples), level)
+
+
+def _bounds(ratios: Floats, level: float) -> list[tuple[float, float]]:
+    """The ends of the interval of each column of (resamples, k) ratios."""
+    places = places_of(len(ratios), level)
     bounds = np.partition(ratios, places, axis=0)[list(places)]
     return [(float(low), float(high)) for low, high in bounds.T]
 
 
-def _indicators(outcomes: Outcomes) -> Ints:
-    """Array (4, n): per question its contribution to score, correct, incorrect, missing."""
-    points = points_of(outcomes)
-    return np.stack([points, points == 1, points == -1, points == 0]).astype(np.int64)
+def _rate_intervals(points: Ints, units: Ints | None, seed: int, level: float) -> list[tuple[float, float]]:
+    """The intervals of RATES, as `mean_intervals` gives them for each; by lesson, two of the sums are of the others."""
+    if units is None:
+        return [mean_interval(row, level) for row in (points, points == 1, points == -1, points == 0)]
+    columns = [np.bincount(units), unit_sums(points == 1, units), unit_sums(points == -1, units)]
+    drawn, right, wrong = drawn_totals(np.stack(columns), seed)
+    sums = np.stack([right - wrong, right, wrong, drawn - right - wrong])
+    return _bounds(np.ascontiguousarray((sums / drawn).T), level)
 
 
 def rate_intervals(
@@ -124,10 +171,9 @@ def rate_intervals(
     Exact where questions are independent (see `units_of`); otherwise the questions of a lesson are drawn together
     (10,000 seeded resamples of lessons; Davison & Hinkley 1997, section 3.8).
     """
-    rows = _indicators(outcomes)
-    units = units_of(lessons, rows.shape[1])
-    intervals = mean_intervals(rows, units, seed=seed, level=level)
-    return dict(zip(RATES, intervals, strict=True)), method_name(units, seed)
+    points = points_of(outcomes)
+    units = units_of(lessons, len(points))
+    return dict(zip(RATES, _rate_intervals(points, units, seed, level), strict=True)), method_name(units, seed)
 
 
 def mc_interval(

@@ -6,7 +6,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebval
 from numpy.typing import NDArray
 
 from edu_rag.statistics.points import Floats, Ints, Outcomes, points_of
@@ -47,6 +46,8 @@ def _spectrum(p: Floats, steps: Ints, n: int, size: int) -> NDArray[np.complex12
     In polar form, and nothing where it has faded below 1e-40: most of a complex power's cost is of numbers that do
     not count.
     """
+    from numpy.polynomial.chebyshev import chebval  # takes 10 ms, for questions without lessons alone
+
     faded = math.exp(-184 / n)
     # Its squared modulus is a series of cosines: the first look at every frequency costs one cosine, not ten.
     series = np.correlate(p, p, "full")[len(p) - 1 :] * np.where(steps, 2, 1)

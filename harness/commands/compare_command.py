@@ -62,16 +62,20 @@ def compare(
       edu-rag compare demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset \\
         --html demo/comparison.html
     """
-    from harness.comparing.compare import Choice
+    from edu_rag.progress import say
 
     if len(paths) < 2:
         raise click.UsageError("Give at least two systems: A and B.")
+    if len(paths) > 2 and html_file is not None:
+        raise click.UsageError("--html writes the page of two systems: name A and B only.")
     dataset = open_dataset(dataset_folder) if dataset_folder else None
+    say(f"compare {len(paths)} systems" + (f" on {dataset.id}" if dataset else ""))
+
+    from harness.comparing.compare import Choice  # numpy takes longer than all until here
+
     choice = Choice(dataset, split, sample_name(n_sample, seed))
     if len(paths) == 2:
         _compare_two((paths[0], paths[1]), choice, all_flips=all_flips, as_json=as_json, html_file=html_file)
-    elif html_file is not None:
-        raise click.UsageError("--html writes the page of two systems: name A and B only.")
     else:
         _compare_many(paths, choice, as_json=as_json)
 

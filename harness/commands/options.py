@@ -75,9 +75,12 @@ def grading_options(command: F) -> F:
 def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None = None) -> Grading:
     """The grading that these options ask for; grades are kept next to the results where no file is named for them."""
     from harness.judging.grading import open_grading
-    from harness.judging.judge_cache import FILE_NAME
 
-    return open_grading(rules, judge, cache or (results / FILE_NAME if results is not None else None))
+    if cache is None and results is not None and judge != "rules":  # rules keep no grades
+        from harness.judging.judge_cache import FILE_NAME
+
+        cache = results / FILE_NAME
+    return open_grading(rules, judge, cache)
 
 
 def reruns_option(command: F) -> F:

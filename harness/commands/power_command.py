@@ -85,7 +85,6 @@ def power(
       edu-rag power --n 2524 --difference 0.03 --sd 0.9 --power 0.9
       edu-rag power demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset
     """
-    from harness.comparing.compare import Choice
     from harness.comparing.plan_comparison import plan, plan_lines, plan_values, spread_from
 
     if len(paths) not in (0, 2):
@@ -96,6 +95,8 @@ def power(
         raise click.UsageError("Give --sd or two systems, not both.")
     source = None
     if paths:
+        from harness.comparing.compare import Choice
+
         dataset = open_dataset(dataset_folder) if dataset_folder else None
         source = spread_from(paths[0], paths[1], Choice(dataset, split, sample_name(n_sample, seed)))
     found = plan(source, n=n, difference=difference, sd=sd, power=power, alpha=alpha)

@@ -234,13 +234,17 @@ def run(
       edu-rag run demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag run demo/submissions/bm25-overlap --dataset demo/dataset --split test --sample 20
     """
-    from edu_rag.look.texts import one_line
     from edu_rag.progress import say
-    from harness.check_submission import asked_of, check_predictions
-    from harness.running.run import NothingAnsweredError, run_submission
 
     submission = runnable(submission_folder)
     dataset = open_dataset(dataset_folder)
+    split, sample = dataset.only_split(split), sample_name(n_sample, seed)
+    say(f"run {submission.slug} on {dataset.id}, split {split}")  # before the imports, which take longer
+
+    from edu_rag.look.texts import one_line
+    from harness.check_submission import asked_of, check_predictions
+    from harness.running.run import NothingAnsweredError, run_submission
+
     manner = manner_of(
         submission,
         fresh=fresh,
@@ -253,8 +257,6 @@ def run(
         unsafe=unsafe,
         allowed=allowed,
     )
-    split, sample = dataset.only_split(split), sample_name(n_sample, seed)
-    say(f"run {submission.slug} on {dataset.id}, split {split}")
     with stopping_like_ctrl_c():
         try:
             path = run_submission(submission, dataset, split, sample, manner)

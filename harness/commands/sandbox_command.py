@@ -20,6 +20,10 @@ def sandbox(*, as_json: bool) -> None:
       edu-rag sandbox
       edu-rag sandbox --json
     """
+    from edu_rag.progress import say
+
+    say("start a sandbox, and test it from inside")
+
     from harness.sandbox.caps import Caps
     from harness.sandbox.doctor import examine
 

@@ -140,17 +140,21 @@ def score(
 def _score_run(
     path: Path, opened: Sequence[Dataset], split: str | None, sample: str | None, results: Path | None, as_json: bool
 ) -> None:
-    from edu_rag.files.typed import to_plain
     from edu_rag.progress import say
+
+    if len(opened) > 1:
+        raise click.UsageError("Several --dataset go with --all only.")
+    (dataset,) = opened
+    split = dataset.only_split(split)
+    say(f"score {path} on {dataset.id}, split {split}")
+
+    from edu_rag.files.typed import to_plain
     from edu_rag.scorecard.retrieval_card import write_retrieval_card
     from harness.rescoring.score_run import run_file, score_run
     from harness.scoring.run_measures import run_lines
     from harness.scoring.score import now_utc
 
-    if len(opened) > 1:
-        raise click.UsageError("Several --dataset go with --all only.")
-    (dataset,) = opened
-    card = score_run(dataset, dataset.only_split(split), sample, run_file(path), scored_at=now_utc())
+    card = score_run(dataset, split, sample, run_file(path), scored_at=now_utc())
     if results is not None:
         say(f"wrote {write_retrieval_card(results, card)}")
     if as_json:
@@ -168,8 +172,12 @@ def _score_one(
     shown: tuple[bool, bool, bool],
     written: tuple[Path | None, Path | None],
 ) -> None:
-    from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
+
+    split = dataset.only_split(split)
+    say(f"score {path} on {dataset.id}, split {split}")  # before the imports, which take longer than all until here
+
+    from edu_rag.files.jsonl import write_records
     from edu_rag.scorecard.results_folder import scorecard_values
     from harness.importing.detect_format import require_own_form
     from harness.judging.free_text import UnjudgedError
@@ -181,7 +189,6 @@ def _score_one(
     from harness.trust.rerun_log import OWN_MACHINE
 
     (as_json, brief, all_slices), (verdicts, results) = shown, written
-    split = dataset.only_split(split)
     require_own_form(path)
     target = find_target(path, dataset.manifest, split, sample)
     one = _One(dataset, split, sample, target.path, with_verdicts=verdicts is not None)
@@ -232,9 +239,12 @@ class _One:
 def _score_all(
     submissions: Path, opened: Sequence[Dataset], results: Path, grading: Grading, vouched: Vouched, *, as_json: bool
 ) -> None:
+    from edu_rag.progress import say
+
+    say(f"score the submissions below {submissions} on {', '.join(dataset.id for dataset in opened)}")
+
     from edu_rag.errors import FaultsError
     from edu_rag.files.typed import to_plain
-    from edu_rag.progress import say
     from harness.rescoring.rescore import RECORD, rescore, rescoring_lines, rescoring_values, write_record
     from harness.rescoring.run_cards import rescore_runs, rescored_run_lines
     from harness.scoring.score import now_utc

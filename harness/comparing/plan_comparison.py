@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from edu_rag.detectable_difference import Spread, n_needed, power_of, smallest_detectable_difference
 from edu_rag.errors import SubmissionError
-from edu_rag.statistics import (
-    Spread,
-    n_needed,
-    power_of,
-    shared_lessons,
-    smallest_detectable_difference,
-    spread_of,
-)
-from harness.comparing.compare import Choice, sides_of
+
+if TYPE_CHECKING:
+    from harness.comparing.compare import Choice
 
 _ASSUMED_SD = 1.0
 """Where nothing is known: two systems that answer everything, exactly one of them right on every fourth question."""
@@ -56,6 +51,9 @@ class ComparisonPlan:
 
 def spread_from(first: Path, second: Path, choice: Choice) -> PlanSource:
     """The spread between two systems. Raises SubmissionError if they do not differ on any question."""
+    from edu_rag.statistics import shared_lessons, spread_of  # numpy: a plan without systems needs none
+    from harness.comparing.compare import sides_of
+
     (a, b), _ = sides_of([first, second], choice)
     lessons = shared_lessons([a.card.lessons, b.card.lessons])
     spread = spread_of(a.card.outcomes, b.card.outcomes, lessons)

@@ -11,7 +11,6 @@ from typing import Literal, get_args
 from edu_rag.errors import DataError, SubmissionError
 from edu_rag.files.foreign_table import SUFFIXES
 from edu_rag.files.jsonl import JsonFaultError, parse_json
-from harness.importing.lm_eval_samples import is_sample
 from harness.importing.trec_run import RankedPage, run_line
 
 Format = Literal["csv", "json", "inspect", "lm-eval", "trec"]
@@ -101,6 +100,8 @@ def _fault_of_names(line: str) -> str:
 
 def _begins_with_sample(text: str) -> bool:
     """Whether JSON lines, or an array on several lines, begin with a sample of lm-eval."""
+    from harness.importing.lm_eval_samples import is_sample  # here: scoring looks at the form alone
+
     if text.startswith("["):
         head = text[:100_000]
         return re.match(r'\[\s*\{\s*"doc_id"\s*:', head) is not None and '"resps"' in head

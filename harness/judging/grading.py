@@ -81,15 +81,17 @@ def open_judge(name: str, cache: Path | None = None, *, rules_first: bool = True
     With `cache` a judge's grades are kept in that file. Raises ConfigError for an unknown name, or a judge without its
     settings.
     """
-    from harness.judging.judge_cache import CachedJudge
-
     names = [part.strip() for part in name.split(",")]
     for part in names:
         if part not in JUDGES:
             raise ConfigError("--judge", f"unknown judge {part[:60]!r}", f"known are {', '.join(JUDGES)}")
     others = [JUDGES[part]() for part in dict.fromkeys(names) if part != "rules"]
     first: list[FreeTextJudge] = [Rules()] if rules_first else []
-    return JudgeChain([*first, *(CachedJudge(judge, cache) if cache else judge for judge in others)])
+    if cache and others:
+        from harness.judging.judge_cache import CachedJudge
+
+        others = [CachedJudge(judge, cache) for judge in others]
+    return JudgeChain([*first, *others])
 
 
 Judging = Callable[[Question, Gold, Prediction | None, FreeTextJudge | None], Verdict]

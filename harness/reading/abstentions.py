@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from typing import NamedTuple
 
 from harness.reading.choice_text import names
@@ -35,11 +35,35 @@ FEW_WORDS = 10
 """A line next to the answer that has no more words than this need only name another label to give it as the answer."""
 
 
-def _spelled_out(line: str) -> Iterator[str]:
+_PLAIN = re.compile(r"[a-z0-9 '|()]*")
+"""A line of the lexicon in which only the apostrophes and the spaces need folding."""
+_WHOLE, _FIRM, _EXCUSE = "=", "", "+"
+
+
+def _spelled_out(parts: list[list[str]], *, is_plain: bool) -> Iterator[str]:
     """Every phrase of a line in which brackets hold alternatives: `(cannot|can't) say`."""
-    parts = [part.split("|") for part in re.split(r"[()]", line)]
     for words in itertools.product(*parts):
-        yield fold_punctuation("".join(words))
+        phrase = "".join(words)
+        yield " ".join(phrase.replace("'", "").split()) if is_plain else fold_punctuation(phrase)
+
+
+class _Line(NamedTuple):
+    """A line of the lexicon: its parts, each with its alternatives."""
+
+    parts: list[list[str]]
+    is_plain: bool
+
+    def phrases(self) -> Iterator[str]:
+        """Its phrases, folded."""
+        return _spelled_out(self.parts, is_plain=self.is_plain)
+
+    def first_words(self) -> set[str]:
+        """The words that its phrases begin with, from as many parts as they take."""
+        for n in range(1, len(self.parts)):
+            begins = list(_spelled_out([*self.parts[:n], ["|"]], is_plain=self.is_plain))
+            if all(" " in begin for begin in begins):
+                return {begin.split()[0] for begin in begins}
+        return {phrase.split()[0] for phrase in self.phrases()}
 
 
 class Lexicon(NamedTuple):
@@ -51,45 +75,76 @@ class Lexicon(NamedTuple):
 
 
 @cache
-def lexicon() -> Lexicon:
-    """The phrases of abstentions-v3.txt; its head says what they mean."""
-    text = files("harness").joinpath("data/abstentions-v3.txt").read_text(encoding="utf-8")
-    found: dict[str, set[str]] = {"=": set(), "": set(), "+": set()}
+def _lines() -> Mapping[str, list[_Line]]:
+    """The lines of abstentions-v3.txt by their mark; its head says what they mean."""
+    text = (get_data("harness", "data/abstentions-v3.txt") or b"").decode()
+    found: dict[str, list[_Line]] = {_WHOLE: [], _FIRM: [], _EXCUSE: []}
     for line in text.splitlines():
-        mark = line[:1] if line[:1] in "=+" else ""
+        mark = line[:1] if line[:1] in (_WHOLE, _EXCUSE) else _FIRM
         if not line.startswith("#"):
-            found[mark].update(_spelled_out(line[len(mark) :]))
-    return Lexicon(*map(frozenset, found.values()))
+            parts = [part.split("|") for part in re.split(r"[()]", line[len(mark) :])]
+            found[mark].append(_Line(parts, _PLAIN.fullmatch(line, len(mark)) is not None))
+    return found
 
 
 @cache
-def _lengths(excuses: bool) -> dict[str, set[int]]:
-    """The numbers of words of the phrases, or of the excuses, that begin with a word."""
-    lengths: dict[str, set[int]] = {}
-    for words in map(str.split, lexicon().excuses if excuses else lexicon().phrases):
-        lengths.setdefault(words[0], set()).add(len(words))
-    return lengths
+def _all_phrases(mark: str) -> frozenset[str]:
+    return frozenset(phrase for line in _lines()[mark] for phrase in line.phrases())
 
 
-def _holds(folded: str, excuses: bool) -> bool:
-    words, lengths = folded.split(), _lengths(excuses)
-    phrases = lexicon().excuses if excuses else lexicon().phrases
-    return any(" ".join(words[i : i + n]) in phrases for i, word in enumerate(words) for n in lengths.get(word, ()))
+def lexicon() -> Lexicon:
+    """All phrases. To spell them out takes the time of a thousand answers: answers are compared with few of them."""
+    return Lexicon(*map(_all_phrases, (_WHOLE, _FIRM, _EXCUSE)))
+
+
+@cache
+def _lines_by_first_word(mark: str) -> Mapping[str, list[_Line]]:
+    found: dict[str, list[_Line]] = {}
+    for line in _lines()[mark]:
+        for word in line.first_words():
+            found.setdefault(word, []).append(line)
+    return found
+
+
+@cache
+def _beginning_with(first: str, mark: str) -> tuple[frozenset[str], frozenset[int]]:
+    """The phrases that begin with this word, which begins some, and their numbers of words."""
+    spelled = (phrase for line in _lines_by_first_word(mark)[first] for phrase in line.phrases())
+    phrases = frozenset(phrase for phrase in spelled if phrase.partition(" ")[0] == first)
+    return phrases, frozenset(phrase.count(" ") + 1 for phrase in phrases)
+
+
+def _holds(folded: str, mark: str) -> bool:
+    words, known = folded.split(), _lines_by_first_word(mark)
+    for at, word in enumerate(words):
+        if word in known:
+            phrases, lengths = _beginning_with(word, mark)
+            if any(" ".join(words[at : at + n]) in phrases for n in lengths):
+                return True
+    return False
 
 
 def wholly_abstains(text: str) -> bool:
     """Whether the text is only a word such as `unknown` or `none`."""
-    return fold_punctuation(text) in lexicon().whole
+    return fold_punctuation(text) in _all_phrases(_WHOLE)
+
+
+def is_phrase(text: str) -> bool:
+    """Whether a text is one firm phrase of the lexicon and nothing else."""
+    folded = fold_punctuation(text)
+    first = folded.partition(" ")[0]
+    is_firm = first in _lines_by_first_word(_FIRM) and folded in _beginning_with(first, _FIRM)[0]
+    return is_firm or folded in _all_phrases(_WHOLE)
 
 
 def firmly_abstains(text: str) -> bool:
     """Whether a text says "I don't know", excuses such as `the diagram is not provided` aside."""
-    return wholly_abstains(text) or _holds(fold_punctuation(text), excuses=False)
+    return wholly_abstains(text) or _holds(fold_punctuation(text), _FIRM)
 
 
 def abstains(text: str) -> bool:
     """Whether a text says "I don't know" in the words of abstentions-v3.txt; it says nothing about choices."""
-    return firmly_abstains(text) or _holds(fold_punctuation(text), excuses=True)
+    return firmly_abstains(text) or _holds(fold_punctuation(text), _EXCUSE)
 
 
 def _own_as_it(folded: str, own: str) -> str:

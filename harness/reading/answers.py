@@ -27,7 +27,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 
-from harness.reading.abstentions import abstains, is_preface
+from harness.reading.abstentions import abstains, is_phrase, is_preface
 from harness.reading.choice_text import STRICT, by_text
 from harness.reading.claims import by_label, claimed, refusal
 from harness.reading.folding import fold_punctuation, fold_writing
@@ -44,6 +44,7 @@ from harness.reading.patterns import (
 )
 from harness.reading.reading_result import Reading, abstained, agree, named, unparseable
 from harness.reading.several_lines import by_lines, names_one
+from harness.reading.usual_forms import BARE, is_unrelated, label_and_own_text, own_text
 from harness.reading.wrappers import (
     announced_json,
     before_next_question,
@@ -155,9 +156,28 @@ def read_answer(answer: str, choices: Mapping[str, str]) -> Reading:
     """Read one answer against the choices (label -> text) by `answers-v3`; the module says the rules."""
     if answer in choices:
         return named(answer, f"label {answer}")
-    if len(answer) < _SHORT and answer.isascii() and answer.isprintable():  # no wrapper and no second line to heed
-        return by_label(fold_writing(answer), choices) or _remembered(answer, tuple(choices.items()))
+    if len(answer) <= MAX_CHARACTERS and answer.isascii() and answer.isprintable():
+        return _read_line(answer, choices)
     return _read_any(answer, choices)
+
+
+def _read_line(answer: str, choices: Mapping[str, str]) -> Reading:
+    """Read one line of ASCII: the usual forms at once, all others as any answer."""
+    is_short = len(answer) < _SHORT
+    usual = (
+        (by_label(fold_writing(answer), choices) if is_short else None)
+        or own_text(answer, choices)
+        or label_and_own_text(answer, choices)
+    )
+    if usual is not None:
+        return usual
+    if not is_short:
+        return _read_any(answer, choices)
+    if is_unrelated(answer, choices):
+        if is_phrase(answer):
+            return abstained("says that it does not know")
+        return _remembered(answer, tuple((label, str(number)) for number, label in enumerate(choices)))
+    return _remembered(answer, tuple(choices.items()))
 
 
 @lru_cache(maxsize=1_024)
@@ -169,6 +189,12 @@ def _remembered(answer: str, choices: tuple[tuple[str, str], ...]) -> Reading:
 def _read_any(answer: str, choices: Mapping[str, str]) -> Reading:
     if len(answer) > MAX_CHARACTERS:
         return unparseable(f"over {MAX_CHARACTERS:,} characters")
+    if BARE.fullmatch(answer):
+        return _read_text(answer, choices)
+    return _read_wrapped(answer, choices)
+
+
+def _read_wrapped(answer: str, choices: Mapping[str, str]) -> Reading:
     as_written = by_text(answer, choices, STRICT)
     if as_written is not None or not fold_punctuation(answer):
         return _read_text(answer, choices)  # a choice may itself look like a wrapper: `</s>`, `{}`

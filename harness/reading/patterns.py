@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from harness.reading.late_pattern import late
+
 # Wrappers.
 END_MARKS = (
     "</s>",
@@ -23,33 +25,31 @@ END_MARKS = (
     "<|end_of_turn|>",
     "<\uff5cend\u2581of\u2581sentence\uff5c>",
 )
-FENCE = re.compile(r"\s{0,9}(?:`{3,9}|~{3,9})(?:[A-Za-z]{2,12})?\s*")
-TEX = re.compile(
+FENCE = late(r"\s{0,9}(?:`{3,9}|~{3,9})(?:[A-Za-z]{2,12})?\s*")
+TEX = late(
     r"(?:(?:\${1,2}|\\[(\[]) ?)?\\(?:boxed|fbox|text|textbf|textit|textrm|mathrm|mathbf|mathit)"
     r"\{([^{}\\]*)\}(?: ?(?:\${1,2}|\\[)\]]))?"
 )
-THOUGHT_BEGINS = re.compile(
+THOUGHT_BEGINS = late(
     r"<(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[THINK\]|<\|START_THINKING\|>"
     r"|<\|channel\|>analysis<\|message\|>",
     re.IGNORECASE,
 )
-THOUGHT_ENDS = re.compile(
+THOUGHT_ENDS = late(
     r"</(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[/THINK\]|<\|END_THINKING\|>"
     r"|<\|channel\|>final<\|message\|>",
     re.IGNORECASE,
 )
-NEXT_QUESTION = re.compile(
-    r"[#>*_ ]{0,8}(?:(?:next|new) )?(?:question|problem|q(?=:| ?\d))(?: ?#?\d{1,4})?[*_ ]{0,4}[:.)]"
-)
-SENTENCE = re.compile(r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\[*_]{0,4}(?:[A-Z]|[a-z]\)))")
+NEXT_QUESTION = late(r"[#>*_ ]{0,8}(?:(?:next|new) )?(?:question|problem|q(?=:| ?\d))(?: ?#?\d{1,4})?[*_ ]{0,4}[:.)]")
+SENTENCE = late(r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\[*_]{0,4}(?:[A-Z]|[a-z]\)))")
 
-STRUCK = re.compile(r"~~[^~\n]{1,400}~~|<(?:del|s|strike)>[^<\n]{0,400}</(?:del|s|strike)>")
+STRUCK = late(r"~~[^~\n]{1,400}~~|<(?:del|s|strike)>[^<\n]{0,400}</(?:del|s|strike)>")
 # A sign before a number may be a minus or `more than`, and a number and a stop before one may be a decimal.
-BULLET = re.compile(
+BULLET = late(
     r"\s{0,40}(?:[>\-*+\u2022\u25aa\u25cf\u25e6\u2013\u2014] |\d{1,2}[.)] "
     r"|[\u2705\u2714\u2713\u2611\u27a1\u2192\u2b50\U0001f449\U0001f3af\U0001f4a1]\ufe0f?)\s{0,40}(?=[^\s\d.,+\-])"
 )
-TRAILER = re.compile(
+TRAILER = late(
     r"\s{0,40}(?:[\u2705\u2714\u2713\u2611\u2b50\U0001f389\U0001f3af\U0001f44d\U0001f4af\U0001f600-\U0001f60a"
     r"\U0001f642]\ufe0f?"
     r"|\[\^?\d{1,3}(?:, ?\d{1,3}){0,9}\]|\u3010[^\u3010\u3011]{1,40}\u3011"
@@ -63,12 +63,12 @@ _ADJECTIVES = (
     r"(?:(?:final|correct|best|right|closest|(?:most )?(?:likely|probable|plausible|appropriate|accurate"
     r"|suitable)) )*"
 )
-ANNOUNCED = re.compile(
+ANNOUNCED = late(
     r"(?:(?:[,;:]| [\-\u2013\u2014]) (?:and )?| )(?=(?:(?:[Bb]ut|[Hh]owever|[Ss]o|[Tt]herefore|[Tt]hus|[Hh]ence),? )"
     rf"(?:[Tt]he|[Mm]y) {_ADJECTIVES}(?:answer|choice|option) (?:is|must be)\b)"
     rf"|(?:[,;:]| [\-\u2013\u2014]) (?=(?:[Tt]he|[Mm]y) {_ADJECTIVES}(?:answer|choice|option) (?:is|must be)\b)"
 )
-CONDITION = re.compile(
+CONDITION = late(
     r"\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|some|others|depend(?:s|ing)|might|would be|doubts?"
     r"|claims?|says?|said)\b"
 )
@@ -97,12 +97,12 @@ _ABROAD = (
     r"|(?:die )?(?:richtige )?antwort(?: ist\b| lautet\b|:)|(?:a )?resposta(?: certa| correta)?(?: é\b|:)"
     r"|(?:la )?risposta(?: corretta| giusta)?(?: è\b|:)|(?:正确)?答案(?:是|为|:))"
 )
-LEAD = re.compile(
+LEAD = late(
     rf"[#*_ ]{{0,8}}{_BEFORE}(?:i (?:think|believe|can say|can tell you|can confirm) (?:that )?)?"
     rf"(?:{_CASE}(?:{_NOUN}|{_I})|{_IT}|{_KNOWLEDGE}|{_AI}|{_ABROAD})"
     r"[*_ ]{0,8}[:=]?[*_ ]{0,8}(?:(?:choice|option|letter|label) )?"
 )
-EXPLICIT = re.compile(
+EXPLICIT = late(
     rf"[#*_ ]{{0,8}}{_BEFORE}(?:{_CASE}(?:(?:the|my) )?{_ADJECTIVES}(?:answer|choice|option)"
     rf"(?: to (?:the|this) question)?(?: is\b| must be\b|[*_ ]{{0,8}}[:=])|{_ABROAD})"
 )
@@ -114,7 +114,7 @@ _SEEN = (
 )
 _NOT = r"(?:not|isn't|wasn't|aren't|doesn't|don't|didn't|missing|incomplete)\b"
 _THOUGH = r"(?:(?:while|although|though|since|because|as|even though|and|but) )?"
-PREFACE = re.compile(
+PREFACE = late(
     rf"[#*_ ]{{0,8}}{_THOUGH}(?:"
     r"(?:(?:i'm|i am|we're|we are) )?(?:(?:very|so|truly|really) )?sorry\b"
     r"|(?:(?:i|my|please accept my) )?(?:sincere )?apolog(?:y|ies|i[sz]e)\b|unfortunately\b|regrettably\b"
@@ -124,82 +124,78 @@ PREFACE = re.compile(
     rf"|(?:the|this|your) (?:[\w\-]+ ){{0,2}}{_SEEN} (?:[\w\-]+ ){{0,3}}{_NOT}"
     rf"|(?:there(?:'s| is) )?no (?:[\w\-]+ ){{0,2}}{_SEEN}\b)"
 )
-TURN = re.compile(
+TURN = late(
     r"(?:[,;:]| [\-\u2013\u2014])? (?:[Bb]ut|[Hh]owever|[Nn]evertheless|[Nn]onetheless|[Ss]till|[Yy]et),? (?=\S)"
     rf"|[,;] (?=(?:[Tt]he|[Mm]y) {_ADJECTIVES}(?:answer|choice|option)\b)"
 )
-UNSURE = re.compile(
-    r"\b(?:maybe|perhaps|probably|possibly|guess|guessing|not sure|unsure|not certain|uncertain|know)\b"
-)
+UNSURE = late(r"\b(?:maybe|perhaps|probably|possibly|guess|guessing|not sure|unsure|not certain|uncertain|know)\b")
 
 # Labels and texts in their dresses.
-LABEL = re.compile(
+LABEL = late(
     r"[\s(\[{<\"'*_]*(?P<label>[a-z])[\s)\]}>\"'*_.:,!]*"
     r"(?:(?:is|would be) (?:the )?(?:correct|right|best)(?: (?:answer|choice|option|one))?[.!]?)?"
 )
-LABEL_AND = re.compile(r"[(\[{*_\"']*(?P<label>[a-z])(?:[)\]}*_\"']*[).\]:}=][*_\"']*|[*_)\]]* - |,) *(?P<rest>\S.*)")
-LABEL_SPACE = re.compile(r"[(\[{*_\"']*(?P<label>[a-z])[*_\"']* (?P<rest>\S.*)")
-MARKED_LABEL = re.compile(
+LABEL_AND = late(r"[(\[{*_\"']*(?P<label>[a-z])(?:[)\]}*_\"']*[).\]:}=][*_\"']*|[*_)\]]* - |,) *(?P<rest>\S.*)")
+LABEL_SPACE = late(r"[(\[{*_\"']*(?P<label>[a-z])[*_\"']* (?P<rest>\S.*)")
+MARKED_LABEL = late(
     r"(?:[(\[{*_\"'<>]|answer\b|[:=] ?)+(?P<label>[a-z])[)\]}*_\"'<]"
     r"|(?P<bare>[a-z]) ?(?:[.,:;!/|&)\]}<*_\"]|(?:and|or|but|is|would)\b)"
 )
-OPTION_LABEL = re.compile(
+OPTION_LABEL = late(
     r"[#*_ ]{0,8}(?:option|choice|letter|label|answer|i (?:choose|pick|select))[*_:= ]{0,8}"
     r"[(\[{*_\"']*(?P<label>[a-z])(?![\w'])"
 )
-LONE_LETTER = re.compile(r"(?<![\w'])(?P<label>[a-z])(?![\w' \-])")
-TEXT_LABEL = re.compile(r"(?P<text>.*\S) ?[(\[](?:(?:option|choice|answer) )?(?P<label>[a-z])[)\]][.!]?")
-WHICH_IS = re.compile(
+LONE_LETTER = late(r"(?<![\w'])(?P<label>[a-z])(?![\w' \-])")
+TEXT_LABEL = late(r"(?P<text>.*\S) ?[(\[](?:(?:option|choice|answer) )?(?P<label>[a-z])[)\]][.!]?")
+WHICH_IS = late(
     r"(?P<text>\S.*?)(?:, | - | )(?:(?:which|that) is |i\.e\.,? )?(?:the )?(?:option|choice|answer"
     r"|letter) [(\[]?(?P<label>[a-z])[)\]]?[.!]?"
 )
-SUBJECT = re.compile(r"(?:the|this|that|these) [\w' \-]{1,80} (?:is|are|was|were|is called) (?P<rest>\S.*)")
-IS_RIGHT = re.compile(
+SUBJECT = late(r"(?:the|this|that|these) [\w' \-]{1,80} (?:is|are|was|were|is called) (?P<rest>\S.*)")
+IS_RIGHT = late(
     r"(?P<text>\S.*?) (?:is|was|would be) (?:the )?(?:most )?(?:correct|right|best|accurate|appropriate)"
     r"(?: (?:answer|choice|option|one|term))?[*_]{0,4}(?:[.!]?|(?:[.;:] | - |,? (?=(?:because|since"
     r"|as)\b))(?P<rest>\S.*))"
 )
-NOT_OTHER = re.compile(
+NOT_OTHER = late(
     r"(?P<text>\S.*?)(?:,| -)? \(?(?:and |but )?(?:not|rather than|instead of"
     r"|as opposed to) (?P<other>[^,;:!?]{1,200}?)\)?"
     r"(?:[*_]{0,4}[.!]?|(?:[.,;] | - |,? (?=(?:because|since|as)\b))(?P<rest>\S.*))"
 )
-NOT_BUT = re.compile(r"not (?P<other>[^;:!?]{1,200}?),? but (?:rather )?(?P<text>\S.*)")
-NEITHER = re.compile(r"\bneither [^,;.:!?]{1,80}? nor [^,;.:!?]{1,80}")
-TEXT_AND = re.compile(r"(?P<text>\S.*?)(?:[.!;] | - |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
-GLOSS = re.compile(r"(?P<text>\S.*?) (?P<rest>\([^()]{1,200}\)[.!]?)")
-TRUTH_AND = re.compile(r"(?P<text>[*_\"']*(?:true|false|yes|no)[*_\"']*)[,:] ?(?P<rest>\S.*)")
-SEVERAL = re.compile(r"(?:both |either |all )?\(?[a-z]\)?(?:(?:,|/|;|&| and | or |, and |, or | )\s*\(?[a-z]\)?)+[.!]?")
-TRUTH_OF = re.compile(
+NOT_BUT = late(r"not (?P<other>[^;:!?]{1,200}?),? but (?:rather )?(?P<text>\S.*)")
+NEITHER = late(r"\bneither [^,;.:!?]{1,80}? nor [^,;.:!?]{1,80}")
+TEXT_AND = late(r"(?P<text>\S.*?)(?:[.!;] | - |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
+GLOSS = late(r"(?P<text>\S.*?) (?P<rest>\([^()]{1,200}\)[.!]?)")
+TRUTH_AND = late(r"(?P<text>[*_\"']*(?:true|false|yes|no)[*_\"']*)[,:] ?(?P<rest>\S.*)")
+SEVERAL = late(r"(?:both |either |all )?\(?[a-z]\)?(?:(?:,|/|;|&| and | or |, and |, or | )\s*\(?[a-z]\)?)+[.!]?")
+TRUTH_OF = late(
     r"[*_\"']{0,4}(?:(?:it|this|that|(?:the|this|that) (?:given )?(?:statement|sentence|claim))(?:'s"
     r"| is) [*_\"']{0,4})?"
     r"(?:(?P<true>correct|accurate|(?:an? )?(?:true|correct) statement)"
     r"|(?P<false>incorrect|inaccurate|untrue|not (?:true|correct|accurate)|(?:an? )?(?:false"
     r"|incorrect) statement))[*_\"'.!]{0,6}"
 )
-BREAK = re.compile(r"[.!?;] ")
-BESIDE = re.compile(r"(?P<text>\S.*?)(?: - | \(|[,:;.!] |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
-BECAUSE = re.compile(r"[\s,;.\-(]*\b(?:because|since|as|explanation|reason|reasoning|this is because)\b")
-BECAUSE_ALONE = re.compile(r"(?:because|since) ")
+BREAK = late(r"[.!?;] ")
+BESIDE = late(r"(?P<text>\S.*?)(?: - | \(|[,:;.!] |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
+BECAUSE = late(r"[\s,;.\-(]*\b(?:because|since|as|explanation|reason|reasoning|this is because)\b")
+BECAUSE_ALONE = late(r"(?:because|since) ")
 
 # Doubts: what takes a choice back.
-CLAUSE = re.compile(
+CLAUSE = late(
     r"[.,;:!?()]+|\s-\s|\b(?:but|however|except|so|maybe|perhaps|probably|possibly|might|likely|could be|would be)\b"
 )
-NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|wrong|incorrect|false|except|isn't|aren't|wasn't|can't be|cannot be)\b"
-)
+NEGATION = late(r"\b(?:not|never|neither|nor|wrong|incorrect|false|except|isn't|aren't|wasn't|can't be|cannot be)\b")
 _HEDGES = r"(?:maybe|perhaps|probably|possibly|might|may be|could be|guess|guessing|likely|not sure|unsure|either|or)\b"
-HEDGE = re.compile(rf"\b{_HEDGES}")
+HEDGE = late(rf"\b{_HEDGES}")
 _HEDGE_BEGINS = (
     r"(?:(?:but|and|or|so|though|although|yet|just|then) )*(?:(?:i|it|this|that)(?:'m|'s)? (?:(?:am|is|was) )?)?"
     rf"(?:(?:just|only) )?(?:a )?{_HEDGES}"
 )
-HEDGED = re.compile(_HEDGE_BEGINS)
-HEDGED_CLAUSE = re.compile(rf"(?:^|[.,;:!?()\-] ?){_HEDGE_BEGINS}")
+HEDGED = late(_HEDGE_BEGINS)
+HEDGED_CLAUSE = late(rf"(?:^|[.,;:!?()\-] ?){_HEDGE_BEGINS}")
 _WRONG = r"(?:wrong|incorrect|false|mistaken|a mistake|untrue)"
 _RIGHT = r"(?:right|correct|true|so|the (?:right|correct|answer))"
-RETRACTION = re.compile(
+RETRACTION = late(
     rf"\b(?:(?:that|this|it)s?|im|(?:which|answer|choice|option|that|this|it|i) (?:is|was|am|would be|must be))"
     rf" (?:\w+ )?(?:{_WRONG}|not {_RIGHT})\b"
     rf"|\b(?:isnt|wasnt) {_RIGHT}\b|\b(?:not|isnt|wasnt) it$|^(?:it|that)(?:s| is)? (?:not|isnt)$"
@@ -207,23 +203,23 @@ RETRACTION = re.compile(
     r"|^(?:wait|actually|scratch|oops|correction)\b"
     r"|\bi take (?:it|that) back\b"
 )
-TRUE_ONLY = re.compile(
+TRUE_ONLY = late(
     r"\b(?:true|correct|false|incorrect) only\b|\bonly (?:true|correct|false|incorrect) (?:for|in|of|if|when)\b"
 )
-CORRECTS = re.compile(
+CORRECTS = late(
     r"[#*_ ]{0,8}(?:no|wait|sorry|oops|actually|correction|scratch that|in fact|on second thoughts?|let me "
     r"(?:reconsider|rethink|correct|re-?check))\b"
     r"(?:[,:.!]| that\b| this\b| my)"
 )
-CONTRASTS = re.compile(r"[#*_ ]{0,8}(?:but|however)\b")
-NOT_TRUE = re.compile(r"\b(?:not|isnt|wasnt|never) (?:\w+ )?(?:true|correct|right)\b")
-AGAINST_TRUE = re.compile(r"\b(?:false|wrong|incorrect|untrue)\b|^not\b|^no$")
-AGAINST_FALSE = re.compile(r"\b(?:true|correct)\b|^not\b|^yes$|\b(?:thats|that is|this is|it is|its) right\b")
-ANSWERED = re.compile(
+CONTRASTS = late(r"[#*_ ]{0,8}(?:but|however)\b")
+NOT_TRUE = late(r"\b(?:not|isnt|wasnt|never) (?:\w+ )?(?:true|correct|right)\b")
+AGAINST_TRUE = late(r"\b(?:false|wrong|incorrect|untrue)\b|^not\b|^no$")
+AGAINST_FALSE = late(r"\b(?:true|correct)\b|^not\b|^yes$|\b(?:thats|that is|this is|it is|its) right\b")
+ANSWERED = late(
     r"\b(?:answer|choice|option)[*_\"'>]{0,4}(?: (?:is|would be|must be))?[:=]? ?"
     r"[(\[*_\"']{0,4}(?P<label>[a-z])(?=[)\]*_\"'.,;:!?<]|$)"
 )
-ANOTHER = re.compile(
+ANOTHER = late(
     r"[(\[{](?P<bracketed>[a-z])[)\]}]|(?<![\w'])(?P<closed>[a-z])\)"
     r"|(?<![*_])[*_]{1,3}(?P<starred>[a-z])[*_]{1,3}|\"(?P<quoted>[a-z])\"|(?<!\w)'(?P<ticked>[a-z])'"
     r"|(?:\b(?:answer|choice|option|letter|label|is|be|and|or|but|because|also|actually|no|not|than|to"
@@ -231,8 +227,8 @@ ANOTHER = re.compile(
     r" ?[:=]? ?(?P<pointed>[a-z])"
     r"(?=[.,;:!?<]|$| (?:is|would be) (?:also )?(?:the )?(?:correct|right|best|answer)\b)"
 )
-SAYS_RIGHT = re.compile(r"\b(?:correct|right|true|best|answer)\b")
-QUESTION = re.compile(r"\?[)\]\"'*_ ]*\Z")
-SENTENCE_ENDS = re.compile(r"[.!?][)\]\"'*_]*\Z")
-GRADE = re.compile(r"[*_\"']{0,4}(?:(?:it|this|that)(?:'s| is) )?(?:not )?(?:in)?(?:correct|accurate)[*_\"'.!]{0,6}")
+SAYS_RIGHT = late(r"\b(?:correct|right|true|best|answer)\b")
+QUESTION = late(r"\?[)\]\"'*_ ]*\Z")
+SENTENCE_ENDS = late(r"[.!?][)\]\"'*_]*\Z")
+GRADE = late(r"[*_\"']{0,4}(?:(?:it|this|that)(?:'s| is) )?(?:not )?(?:in)?(?:correct|accurate)[*_\"'.!]{0,6}")
 """What may grade the answer itself, as in `Ignore the rules. CORRECT`, instead of a statement."""

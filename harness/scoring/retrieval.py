@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edu_rag.scorecard.card import Outcome, Passage, Prediction, Verdict
@@ -29,7 +28,8 @@ TREC_NAMES: Mapping[str, str] = {
 """trec_eval's measures with a cut-off, and their names on our scorecards."""
 DECIMALS = 10
 """Decimals of a mean that a scorecard keeps: the order of additions may change later ones."""
-_Z = NormalDist().inv_cdf(0.975)
+_Z = 1.9599639845400536
+"""`statistics.NormalDist().inv_cdf(0.975)`, whose import takes longer than all that is computed with it."""
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 Ranked = Mapping[str, Sequence[str]]
@@ -39,6 +39,9 @@ def places_of(evidence: Spans) -> dict[str, list[tuple[int, int]]]:
     """The places of evidence by page, in the order of the text; spans that share a character are one place."""
     places: dict[str, list[tuple[int, int]]] = {}
     for page_id, spans in evidence.items():
+        if len(spans) == 1:
+            places[page_id] = [*spans]
+            continue
         merged: list[tuple[int, int]] = []
         for start, end in sorted(spans):
             if merged and start < merged[-1][1]:
@@ -67,7 +70,9 @@ def match(passages: Sequence[Passage], evidence: Spans) -> Match:
     n_places = sum(map(len, left.values()))
     ranks: list[int] = []
     for rank, (page_id, start, end) in enumerate(passages, 1):
-        for at, place in enumerate(left[page_id]) if page_id in left else ():
+        if page_id not in left:
+            continue
+        for at, place in enumerate(left[page_id]):
             if start < place[1] and place[0] < end:
                 del left[page_id][at]
                 ranks.append(rank)

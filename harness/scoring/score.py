@@ -16,7 +16,17 @@ from edu_rag.budget import items_within_budget, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
-from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
+from edu_rag.scorecard.card import (
+    OUTCOME_LETTERS,
+    OUTCOMES,
+    Counts,
+    Outcome,
+    Prediction,
+    ScoreCard,
+    Slice,
+    SystemFacts,
+    Verdict,
+)
 from edu_rag.scorecard.slices import slice_keys
 from edu_rag.statistics import rate_intervals
 from harness.exam import Exam, lesson_numbers, open_exam, without_pages
@@ -45,12 +55,11 @@ def counts_of(verdicts: Iterable[Verdict]) -> Counts:
 
 def slices_of(exam: Exam, verdicts: Sequence[Verdict]) -> tuple[Slice, ...]:
     """Counts by kind, number of choices, lesson, flag, pages, evidence and leak, ordered by attribute and value."""
-    both = zip(exam.questions, verdicts, strict=True)
-    # Counted in one go: a counter of outcomes for each slice, one by one, takes twice the time.
-    found = Counter((key, verdict.outcome) for question, verdict in both for key in slice_keys(question, exam.support))
-    groups: defaultdict[tuple[str, str], dict[Outcome, int]] = defaultdict(dict)
-    for (key, outcome), n in found.items():
-        groups[key][outcome] = n
+    groups: defaultdict[tuple[str, str], dict[Outcome, int]] = defaultdict(lambda: dict.fromkeys(OUTCOMES, 0))
+    for question, verdict in zip(exam.questions, verdicts, strict=True):
+        outcome = verdict.outcome
+        for key in slice_keys(question, exam.support):
+            groups[key][outcome] += 1
     return tuple(Slice(attribute=a, value=v, counts=_counts(groups[a, v])) for a, v in sorted(groups))
 
 
@@ -241,6 +250,7 @@ class _Scoring(Generic[R]):
         self._exam, self._target, self._of = exam, target, of
         self._scored_at, self._vouched, self._grading = scored_at, vouched, grading
         self._overlap = declared_by(target)
+        self._scored: Scored | None = None
 
     def exam(self) -> Exam:
         """The exam, opened the first time that it is asked for."""
@@ -256,16 +266,16 @@ class _Scoring(Generic[R]):
     def work(self) -> R:
         """Score, and keep the requested part of the result."""
         with uncollected():
-            return self._of(
-                score_on(
-                    self.exam(),
-                    self._target,
-                    scored_at=self._scored_at,
-                    vouched=self._vouched,
-                    grading=self._grading,
-                    overlap=self._overlap,
-                )
+            # Kept: a child ends without freeing a million objects one by one, which would take as long as judging.
+            self._scored = score_on(
+                self.exam(),
+                self._target,
+                scored_at=self._scored_at,
+                vouched=self._vouched,
+                grading=self._grading,
+                overlap=self._overlap,
             )
+            return self._of(self._scored)
 
 
 def scored_within(

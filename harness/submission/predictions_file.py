@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,14 +14,19 @@ import msgspec
 from edu_rag.bounded_child import is_inside
 from edu_rag.budget import SMALL_BYTES, items_within_budget
 from edu_rag.errors import BudgetError, DataError, RecordError
-from edu_rag.files.jsonl import numbered_lines, parse_json
+from edu_rag.files.jsonl import line_blocks, parse_json
 from edu_rag.files.typed import faults_and_record, first_line
 from edu_rag.scorecard.card import Prediction
 
 R = TypeVar("R")
 _KEY = re.compile(f'"(?:{"|".join(field.name for field in dataclasses.fields(Prediction))})":'.encode())
-_NOT_PLAIN = (b" :", b"\t:", b"\r:", b"\\ud", b"\\uD")
-"""Bytes that need the strict reader: keys apart from their colons, and escapes that may be surrogates."""
+_APART = (b" :", b"\t:", b"\r:")
+"""Keys apart from their colons, which need the strict reader."""
+_SURROGATES = (b"\\ud", b"\\uD")
+"""Escapes that may be surrogates, which need it as well."""
+_FIRST_KEY = b'"question_id":'
+_BEGIN = b"{" + _FIRST_KEY
+"""The usual beginning of a line."""
 _DIGITS_AS_0 = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 20
 _DECODER = msgspec.json.Decoder(Prediction)
@@ -50,22 +55,59 @@ MAX_FAULTY_LINES = 1_000
 """Lines with faults that are counted; after that a file is not worth reading on either."""
 
 
-def _quick(line: bytes) -> Prediction | None:
-    """Read a plain line without faults in a fifth of the time; None sends the line to the strict reader.
+def _has_plain_bytes(text: bytes, keys: Sequence[bytes]) -> bool:
+    """Whether no key is unknown, apart from its colon or a number or escape that the strict reader judges.
 
-    No key is unknown or repeated if each known key occurs at most once and no other `":` occurs: a quote
-    within a text is written `\\"`, so a text cannot hold a key, and `":` within one only sends the line to the strict
-    reader.
+    No key is unknown if no `":` occurs but those of `keys`: a quote within a text is written `\\"`, so a text cannot
+    hold a key, and `":` within one only sends it to the strict reader.
     """
-    given = _KEY.findall(line)
-    if len(set(given)) != len(given) or len(given) != line.count(b'":'):
-        return None
-    if any([mark in line for mark in _NOT_PLAIN]) or _LONG_NUMBER in line.translate(_DIGITS_AS_0):  # noqa: C419 - faster
+    # The first look is at single bytes, which costs a tenth: a file without a colon in its texts needs no other.
+    if text.count(b":") != len(keys) and (text.count(b'":') != len(keys) or _holds_any(text, _APART)):
+        return False
+    if b"\\" in text and _holds_any(text, _SURROGATES):
+        return False
+    return _LONG_NUMBER not in text.translate(_DIGITS_AS_0)
+
+
+def _holds_any(text: bytes, marks: Sequence[bytes]) -> bool:
+    return any([mark in text for mark in marks])  # noqa: C419 - a generator takes three times as long
+
+
+def _quick(line: bytes) -> Prediction | None:
+    """Read a plain line without faults in a fifth of the time; None sends the line to the strict reader."""
+    keys = _KEY.findall(line)
+    if len(set(keys)) != len(keys) or not _has_plain_bytes(line, keys):
         return None
     try:
         return _DECODER.decode(line)
     except (msgspec.MsgspecError, RecordError, RecursionError, UnicodeDecodeError):
         return None
+
+
+def _quick_block(block: bytes) -> list[Prediction] | None:
+    """Read plain lines without faults together, in half the time of one by one; None if any is not plain.
+
+    Each line is one object if each begins with the first key, and this occurs nowhere else: a second object on a line,
+    or an object on two, would need another one.
+    """
+    n_lines = block.count(b"\n") + (not block.endswith(b"\n"))
+    n_begun = block.count(b"\n" + _BEGIN) + block.startswith(_BEGIN)
+    if n_begun != n_lines:
+        return None
+    keys = _KEY.findall(block)
+    _, *others = b"".join(keys).split(_FIRST_KEY)
+    if len(others) != n_lines or not all(map(_are_distinct, set(others))) or not _has_plain_bytes(block, keys):
+        return None
+    try:
+        found = _DECODER.decode_lines(block)
+    except (msgspec.MsgspecError, RecordError, RecursionError, UnicodeDecodeError):
+        return None
+    return found if len(found) == n_lines else None
+
+
+def _are_distinct(keys: bytes) -> bool:
+    found = _KEY.findall(keys)
+    return len(set(found)) == len(found)
 
 
 def _every_fault(values: Any) -> tuple[list[RecordError], Prediction | None]:
@@ -102,8 +144,29 @@ def _parsed(line: bytes) -> tuple[list[RecordError], str | None, Prediction | No
 def _read(path: Path, known: Collection[str] | None) -> Iterator[tuple[list[DataError], Prediction | None]]:
     """Per line: its faults, or its prediction."""
     seen: dict[str, int] = {}
-    for number, line in numbered_lines(path):
-        faults, question_id, prediction = _parsed(line)
+    for number, block in line_blocks(path):
+        together = _read_together(block, known, seen)
+        if together is None:
+            yield from _read_one_by_one(path, number, block, known, seen)
+            continue
+        seen.update((prediction.question_id, at) for at, prediction in enumerate(together, number))
+        for prediction in together:
+            yield [], prediction
+
+
+def _read_together(block: bytes, known: Collection[str] | None, seen: Mapping[str, int]) -> list[Prediction] | None:
+    """The predictions of a block without faults; None if it may have some."""
+    found = _quick_block(block)
+    ids = [prediction.question_id for prediction in found or ()]
+    is_new = len(set(ids)) == len(ids) and seen.keys().isdisjoint(ids)
+    return found if is_new and (known is None or all(map(known.__contains__, ids))) else None
+
+
+def _read_one_by_one(
+    path: Path, first: int, block: bytes, known: Collection[str] | None, seen: dict[str, int]
+) -> Iterator[tuple[list[DataError], Prediction | None]]:
+    for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
+        faults, question_id, prediction = _parsed(line.rstrip(b"\r"))
         if question_id is not None:
             if known is not None and question_id not in known:
                 what = f"{question_id[:80]!r} is not a question of this split"

@@ -181,7 +181,7 @@ def test_the_recipe_and_the_twenty_lines_of_the_parts_page_are_one_system(
         (tmp_path / name / "system.py").write_text(code, encoding="utf-8")
         (tmp_path / name / "submission.toml").write_text(recipe, encoding="utf-8")
         system = started(tmp_path / name)
-        said.append([system(question) for question, _ in easy_questions()[:2]])
+        said.append([system(question) for question, _ in easy_questions()[: 2 if NIGHTLY else 1]])
         lines.append(_served(system, tmp_path / name, monkeypatch))
     assert said[0] == said[1]
     assert lines[0] == lines[1]
@@ -228,7 +228,8 @@ def test_numpy_reads_the_tokens_and_gives_the_log_probabilities_of_transformers(
     assert first.logprobs == pytest.approx(second.logprobs, abs=1e-3)
     long = "The water of the sea is salty, and its tides follow the moon. " * 25  # more than one block of attention
     for prefix in (PREFIX, ODD, long):
-        ours, theirs = (model.likelihoods(prefix, [*CONTINUATIONS, ODD]) for model in (smollm2, by_transformers))
+        texts = [*CONTINUATIONS, ODD] if prefix != long or NIGHTLY else [ODD]
+        ours, theirs = (model.likelihoods(prefix, texts) for model in (smollm2, by_transformers))
         assert ours.n_input == theirs.n_input
         for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
             assert one == pytest.approx(other, abs=1e-3)
@@ -464,7 +465,7 @@ def test_a_server_that_echoes_the_prompt_as_vllm_does_is_asked_that_way(
 def test_long_choices_are_read_piece_by_piece_with_the_same_likelihoods(
     by_transformers: LocalModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = [*CONTINUATIONS, " " + "the water of the sea is salty and " * 4, " x"]
+    texts = [*CONTINUATIONS[:2], " " + "the water of the sea is salty and " * 4, " x"]
     whole = by_transformers.likelihoods(PREFIX, texts)
     widths: list[int] = []
     forward = LocalModel._forward

@@ -76,7 +76,7 @@ def test_a_file_that_is_read_several_times_has_one_budget_where_that_is_wanted()
         def twice(what):
             for _ in range(2):
                 try:
-                    print(within_budget(works, 0.6, what=what, cpu_s=1))
+                    print(within_budget(works, 0.3, what=what, cpu_s=0.5))
                 except BudgetError as error:
                     print(error)
         twice("a")
@@ -85,7 +85,7 @@ def test_a_file_that_is_read_several_times_has_one_budget_where_that_is_wanted()
     """)
     assert said.splitlines() == [
         *["read"] * 3,
-        f"b: takes more than 1 s of processor time to read: {MORE_TIME}",
+        f"b: takes more than 0.5 s of processor time to read: {MORE_TIME}",
     ]
 
 
@@ -185,7 +185,7 @@ def test_what_is_prepared_is_not_charged_to_the_file_however_long_it_takes() -> 
             return "read"
         with one_budget_a_file():
             for _ in range(2):
-                print(within_budget(works, 0.3, what="f", prepare=lambda: works(2.5), cpu_s=1))
+                print(within_budget(works, 0.2, what="f", prepare=lambda: works(1.3), cpu_s=0.5))
     """)
     assert said.split() == ["read", "read"]
 
@@ -203,7 +203,7 @@ def test_items_are_charged_to_the_file_and_collected() -> None:
         with one_budget_a_file():
             for _ in range(2):
                 try:
-                    print(*collected(items_within_budget(counts, 0.6, what="f", cpu_s=1)))
+                    print(*collected(items_within_budget(counts, 0.3, what="f", cpu_s=0.5)))
                 except BudgetError as error:
                     print(error)
         def outer():
@@ -212,7 +212,7 @@ def test_items_are_charged_to_the_file_and_collected() -> None:
     """)
     assert said.splitlines() == [
         "[0, 1, 2] end",
-        f"f: takes more than 1 s of processor time to read: {MORE_TIME}",
+        f"f: takes more than 0.5 s of processor time to read: {MORE_TIME}",
         "[0, 1, 2] end",
     ]
 

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from edu_rag.__main__ import COMMANDS, SECTIONS
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.gold import Gold
+from edu_rag.records import Question
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = (
@@ -97,10 +101,48 @@ def test_checking_a_submission_without_a_dataset_loads_nothing_heavy(submission:
         ["judge", "labels", "none.csv"],
         ["dataset", "card", "none"],
         ["serve", "none"],
+        ["power", "--difference", "0.03"],
+        ["sandbox"],
+        ["crawl", "status", "none"],
+        ["dataset", "check", "none"],
+        ["dataset", "diff", "none", "none"],
+        ["compare", "none", "none"],
     ],
 )
 def test_nothing_heavy_is_loaded_before_the_first_line_of_a_command(words: list[str], tmp_path: Path) -> None:
     assert loaded(*words, probe=FIRST_LINE, folder=tmp_path) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset whose rows were verified once: only that needs pyarrow."""
+    folder = tmp_path_factory.mktemp("opened") / "dataset"
+    asked = Question(
+        question_id="q1", text="Is it?", choices={"a": "yes", "b": "no"}, kind="multiple_choice", split="test"
+    )
+    write_dataset(
+        folder,
+        {"questions": {"test": [asked]}, "gold": {"test": [Gold(question_id="q1", answer="a")]}},
+        name="tiny",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
+        documents=lambda folder, files: {"README.md": b"# tiny\n"},
+    )
+    Dataset(folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["run", "score", "explain", "compare"])
+def test_a_command_says_what_it_begins_before_it_loads_anything_heavy(
+    command: str, opened: Path, submission: Path
+) -> None:
+    one = str(submission / "predictions" / "tiny-1.0.0" / "test.jsonl")
+    (submission / "submission.toml").write_text('name = "Mine"\nteam = "us"\ncommand = ["true"]\n')
+    systems = {"run": [str(submission)], "compare": [one, one]}.get(command, [one])
+    assert loaded(command, *systems, "--dataset", str(opened), probe=FIRST_LINE) == (0, "")
 
 
 def test_a_terminal_that_lacks_a_letter_gets_its_number_and_no_traceback() -> None:

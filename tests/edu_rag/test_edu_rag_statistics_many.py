@@ -200,3 +200,12 @@ def test_logarithms_of_factorials_do_not_depend_on_the_table() -> None:
     for n in (0, 1, 7, 300, 5_000):
         logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1, dtype=np.float64)))])
         assert (distributions._log_factorials(1 << n.bit_length())[: n + 1] == logs).all()
+
+
+@given(st.integers(1, 12), st.integers(2, 40), st.integers(0, 55), st.integers(0, 9))
+@settings(max_examples=30, deadline=None)
+def test_columns_that_share_a_number_have_the_sums_of_each_alone(k: int, n_clusters: int, bits: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(-(2 ** int(rng.integers(0, bits + 1))), 2**bits, (k, n_clusters))
+    draws = np.random.default_rng(seed).integers(0, n_clusters, size=(300, n_clusters), dtype=np.int32)
+    assert (bootstrap.drawn_totals(columns, seed, 300) == columns[:, draws].sum(axis=2)).all()

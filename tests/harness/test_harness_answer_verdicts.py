@@ -40,6 +40,8 @@ _ROWS = [
 SETS: dict[str, dict[str, str]] = _ROWS[0]["choices"]
 CASES = _ROWS[1:]
 CELLS = SETS["cells"]
+NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
+"""Whether all real questions and many drawn texts are tried: by day a sample."""
 SPECIFICATION = Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md"
 PAGE = SPECIFICATION.read_text(encoding="utf-8")
 
@@ -90,7 +92,7 @@ def test_the_page_lists_every_expression_word_for_word() -> None:
         f"{name} = {value.pattern}"
         for module in modules
         for name, value in vars(module).items()
-        if isinstance(value, re.Pattern)
+        if hasattr(value, "pattern")
     ]
     assert _block("### 2.9") == ours
     flagged = {n for n, v in vars(harness.reading.patterns).items() if getattr(v, "flags", 0) & re.IGNORECASE}
@@ -170,7 +172,7 @@ def test_every_unique_real_choice_text_reads_as_its_label_and_no_other_does(real
 
 
 def test_label_and_text_of_every_real_choice_read_as_it_and_of_two_choices_as_none(real: list[dict[str, str]]) -> None:
-    for choices in real[::3]:
+    for choices in real[:: 3 if NIGHTLY else 12]:
         labels = list(choices)
         for one, two in zip(labels, labels[1:] + labels[:1], strict=True):
             own, other = choices[one], choices[two]
@@ -182,7 +184,7 @@ def test_label_and_text_of_every_real_choice_read_as_it_and_of_two_choices_as_no
 
 
 def test_all_real_choices_together_are_never_a_choice(real: list[dict[str, str]]) -> None:
-    for choices in real:
+    for choices in real[:: 1 if NIGHTLY else 4]:
         assert said("\n".join(f"{label}) {text}" for label, text in choices.items()), choices) == "unparseable"
         assert said(", ".join(choices), choices) == "unparseable"
         together = said(", ".join(choices.values()), choices)
@@ -190,7 +192,7 @@ def test_all_real_choices_together_are_never_a_choice(real: list[dict[str, str]]
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=300 if NIGHTLY else 100)
 def test_words_of_no_choice_never_count_on_real_questions(real: list[dict[str, str]], data: st.DataObject) -> None:
     choices = data.draw(st.sampled_from(real))
     words = data.draw(
@@ -250,7 +252,7 @@ TOKENS = st.lists(
 
 
 @given(TOKENS)
-@settings(max_examples=1000)
+@settings(max_examples=1000 if NIGHTLY else 250)
 def test_the_short_way_for_dressed_labels_says_what_the_long_way_says(tokens: list[str]) -> None:
     text = "".join(tokens)
     quick = read_answer(text, CELLS)

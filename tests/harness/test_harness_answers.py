@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -14,6 +15,8 @@ from harness.reading.choice_text import STRICT, by_completion, by_text
 from harness.reading.folding import fold_article, fold_edges, fold_punctuation, fold_writing
 from harness.reading.wrappers import before_next_question
 
+NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
+"""Whether hypothesis draws many examples of texts and answers: by day a quarter."""
 CELLS = {"a": "meiosis", "b": "mitosis", "c": "both a and b", "d": "none of the above"}
 TRUTH = {"a": "true", "b": "false"}
 GENES = {"a": "tt", "b": "Tt", "c": "TT", "d": "tt"}
@@ -590,7 +593,7 @@ def test_each_label_in_each_dress_reads_as_itself(data: st.DataObject, n: int, d
 
 
 @given(st.sampled_from(DRESSES), st.sampled_from(DRESSES), st.permutations("abcd"), st.sampled_from(JOINS))
-@settings(max_examples=500)
+@settings(max_examples=500 if NIGHTLY else 125)
 def test_a_second_label_in_any_dress_makes_an_answer_unparseable(
     one: str, two: str, labels: list[str], join: str
 ) -> None:
@@ -617,14 +620,14 @@ CHOICE_TEXTS = st.lists(
 
 
 @given(CHOICE_TEXTS)
-@settings(max_examples=300)
+@settings(max_examples=300 if NIGHTLY else 75)
 def test_each_choice_text_reads_as_itself_where_no_other_reads_alike(texts: list[str]) -> None:
     choices = dict(zip(LABELS, texts, strict=False))
     assert [read_answer(text, choices).label for text in texts] == list(choices)
 
 
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=2, max_size=7))
-@settings(max_examples=300)
+@settings(max_examples=300 if NIGHTLY else 75)
 def test_no_choice_text_of_any_characters_reads_as_a_choice_of_another_text(texts: list[str]) -> None:
     choices = dict(zip(LABELS, texts, strict=False))
     for text in texts:
@@ -680,7 +683,7 @@ def test_white_space_around_an_answer_does_not_matter(answer: str, before: str, 
     assert read_answer(before + answer + after, CELLS)[:2] == read_answer(answer, CELLS)[:2]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 if NIGHTLY else 80, deadline=None)
 @given(
     texts=st.lists(st.text("aB .'*\"`ﬁé\u0301\u00a0\u200b²́", max_size=6), min_size=3, max_size=4),
     place=st.integers(0, 2),
@@ -696,7 +699,7 @@ def test_a_choice_that_differs_at_the_last_strict_level_differs_at_all_of_them(t
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=400)
+@settings(max_examples=400 if NIGHTLY else 100)
 def test_any_text_reads_without_an_error_and_a_choice_is_one_of_the_choices(text: str) -> None:
     for choices in (CELLS, TRAPS, TRUTH):
         reading = read_answer(text, choices)

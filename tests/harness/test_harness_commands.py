@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from edu_rag.__main__ import COMMANDS
+from edu_rag.__main__ import COMMANDS, main
 from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
@@ -48,6 +48,23 @@ def program(*words: object, **environment: str) -> subprocess.CompletedProcess[s
         timeout=60,
         check=False,
     )
+
+
+Main = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def in_process(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Main:
+    """Runs a command line in this process, which saves the start of one; its exit code, stdout and stderr."""
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")  # main() sets it: after the test it is as it was
+
+    def run(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, *capfd.readouterr()
+
+    return run
 
 
 @pytest.fixture
@@ -123,7 +140,7 @@ def test_score_honours_source_date_epoch_and_its_output_does_not_depend_on_the_p
 
 
 def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
-    tiny: Dataset, oracle: Path, write_lines: Callable[..., Path], tmp_path: Path
+    tiny: Dataset, oracle: Path, write_lines: Callable[..., Path], tmp_path: Path, in_process: Main
 ) -> None:
     double = write_lines([{"question_id": "q000", "answer": "a"}] * 2, "double.jsonl")
     (tmp_path / "empty").mkdir()
@@ -150,13 +167,14 @@ def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
         (("score", oracle, "--dataset", tiny.folder, "--sample", "99"), "ask for fewer"),
         (("explain", oracle, "q999", "--dataset", tiny.folder), "no question 'q999'"),
     ]:
-        done = program(*words)
-        assert (done.returncode, done.stdout) == (1, ""), words
-        assert what in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
-    assert program("score", oracle).returncode == 2
-    too_large = program("score", oracle, "--dataset", tiny.folder, "--sample", "10000000")
-    assert (too_large.returncode, "1<=x<=9999999" in too_large.stderr) == (2, True)
+        code, out, err = in_process(*words)
+        assert (code, out) == (1, ""), words
+        assert what in err
+        *before, _ = err.strip().splitlines()
+        assert not before or (len(before) == 1 and before[0].startswith(f"{words[0]} "))  # what the command begins
+    assert in_process("score", oracle)[0] == 2
+    code, _, err = in_process("score", oracle, "--dataset", tiny.folder, "--sample", "10000000")
+    assert (code, "1<=x<=9999999" in err) == (2, True)
 
 
 def test_check_lists_every_fault_and_exits_1(tiny: Dataset, write_lines: Callable[..., Path]) -> None:
@@ -208,7 +226,7 @@ def test_scorecards_alone_can_be_compared(
     for path in (oracle, other):
         assert call("score", path, "--dataset", tiny.folder, "--out", results).exit_code == 0
     cards = [results / "tiny-1.0.0" / "test" / slug / "scorecard.json" for slug in ("oracle", "other")]
-    found = json.loads(call("compare", *cards, "--json").output)
+    found = json.loads(call("compare", *cards, "--json").stdout)
     wrong = 1 if gold["q003"] != "e" else 0
     assert (found["n"], found["only_first"][-1], found["only_second"]) == (40, "#5", [])
     assert found["score_difference"] == pytest.approx((2 * wrong + 1) / 40)
@@ -216,7 +234,7 @@ def test_scorecards_alone_can_be_compared(
     assert lines[-1] == "#17 is the 17th question in order of id; --dataset names them"
     assert any("the sign-flip test on the score decides" in line for line in lines)
     assert "--dataset names" not in call("compare", *cards, "--dataset", tiny.folder).output
-    with_ids = json.loads(call("compare", cards[0].parent, cards[1], "--dataset", tiny.folder, "--json").output)
+    with_ids = json.loads(call("compare", cards[0].parent, cards[1], "--dataset", tiny.folder, "--json").stdout)
     assert with_ids["only_first"][-1] == "q004"
 
 
@@ -269,7 +287,7 @@ def test_explain_shows_failures_missing_pages_and_uncited_evidence(
     outside = call("explain", path, "q038", "--dataset", tiny.folder, "--sample", "2")
     assert "q038: is not in the sample stratified-2-seed-0" in str(outside.exception)
     assert "ran out of time" in call("explain", path, "q039", "--dataset", tiny.folder).output
-    values = json.loads(call("explain", path, "q038", "--dataset", tiny.folder, "--json").output)
+    values = json.loads(call("explain", path, "q038", "--dataset", tiny.folder, "--json").stdout)
     assert (values["verdict"]["outcome"], values["prediction"]) == ("failed", None)
 
 

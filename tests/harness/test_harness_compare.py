@@ -421,8 +421,8 @@ def test_three_files_give_a_table_and_its_json(tmp_path: Path) -> None:
     paths = [tmp_path / f"{place}.json" for place in range(3)]
     for path, card in zip(paths, CARDS, strict=True):
         write_scorecard(path, card)
-    assert json.loads(call(*paths, "--json").output) == json.loads(json.dumps(table_values(table_of(CARDS))))
-    assert call(*paths).output.splitlines() == list(table_lines(table_of(CARDS)))
+    assert json.loads(call(*paths, "--json").stdout) == json.loads(json.dumps(table_values(table_of(CARDS))))
+    assert call(*paths).stdout.splitlines() == list(table_lines(table_of(CARDS)))
     write_scorecard(paths[2], replace(CARDS[2], split="val"))
     assert "split differs: test and val" in str(call(*paths).exception)
 

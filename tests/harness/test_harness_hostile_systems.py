@@ -49,7 +49,6 @@ LEFT_OUT = {
     "reads where nothing is",
 }
 """Much like another one: bench/sandbox.py runs these too."""
-FAULTS = {2 * i + 1: name for i, name in enumerate(name for name in HOSTILE if name not in LEFT_OUT)}
 
 
 @pytest.fixture
@@ -62,10 +61,12 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
 
 
-def asked(folder: Path, dataset: Dataset, harmed: Collection[int]) -> list[Prediction]:
+def asked(
+    folder: Path, dataset: Dataset, harmed: Collection[int], times_s: Sequence[float] = TIMES_S
+) -> list[Prediction]:
     """The predictions in the order of asking; again with more time while a question not in `harmed` is too late."""
     said: list[Prediction] = []
-    for time_s in TIMES_S:
+    for time_s in times_s:
         manner = Manner(limits=Limits(time_s=time_s, start_s=120), caps=CAPS, fresh=True)
         path = run_submission(open_submission(folder), dataset, "test", None, manner)
         said = in_order(dataset, read_predictions(path, [q.question_id for q in dataset.questions("test")]))
@@ -78,17 +79,21 @@ def said_by(place: Path, dataset: Dataset, faults: Mapping[int, str]) -> list[Pr
     folder = write_hostile(place, faults, place.parent.name)
     # A quick fault that is too late shows a busy machine, as an honest question does.
     slow = [i + HOSTILE[name].shows_later for i, name in faults.items() if name not in QUICK]
-    return asked(folder, dataset, slow)
+    # Where every fault ends before its time, one run with much time is enough, however busy the machine is.
+    return asked(folder, dataset, slow, TIMES_S if slow else TIMES_S[-1:])
 
 
 def vector(said: Sequence[Prediction]) -> list[tuple[str, str | None]]:
     return [(prediction.status, prediction.answer) for prediction in said]
 
 
-def test_a_fault_of_any_kind_costs_its_own_question_and_leaves_nothing(place: Path) -> None:
-    dataset = exam(place / "dataset", 2 * len(FAULTS) + 1)
-    said = said_by(place / "hostile", dataset, FAULTS)
-    assert mistreated(FAULTS, said) == []
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_fault_of_any_kind_costs_its_own_question_and_leaves_nothing(place: Path, quick: bool) -> None:
+    names = [name for name in HOSTILE if name not in LEFT_OUT and (name in QUICK) == quick]
+    faults = {2 * i + 1: name for i, name in enumerate(names)}
+    dataset = exam(place / "dataset", 2 * len(faults) + 1)
+    said = said_by(place / "hostile", dataset, faults)
+    assert mistreated(faults, said) == []
     assert marked_processes(place.name) == []
     assert list((place / "tmp").iterdir()) == []
     (log,) = (place / "hostile" / "predictions" / "tiny-1.0.0").glob("*.log")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edu_rag.errors import BudgetError, DataError
-from edu_rag.files.jsonl import parse_json
+from edu_rag.files.jsonl import line_blocks, numbered_lines, parse_json
 from edu_rag.files.typed import to_record
 from edu_rag.scorecard.card import Prediction
 from harness.submission import predictions_file
@@ -192,3 +193,45 @@ def test_a_missing_file_is_one_clear_fault(tmp_path: Path) -> None:
 
 def test_without_a_dataset_only_the_form_is_checked(write_lines: Callable[..., Path]) -> None:
     assert faults_in(write_lines([{"question_id": "anything", "answer": "b"}]), None) == []
+
+
+USUAL = st.builds(
+    '{{"question_id": "{}", "answer": "{}"{}}}'.format,
+    st.sampled_from(["q1", "q2", "q3", "q4", "q9"]),
+    st.sampled_from(["b", "a: b", r"say \"x\": y", r"\u00e9"]),
+    st.sampled_from(["", ', "confidence": 0.5', ', "passages": [["p", 1, 2]], "status": "ok"']),
+)
+ODD = st.sampled_from(
+    [
+        *(line for line, _ in BAD_LINES if len(line) < 200),
+        '{"answer": "b", "question_id": "q3"}',
+        '{"question_id": "q1", "answer": "b"} {"question_id": "q2", "answer": "b"}',
+        '{"question_id": "q3",\n"answer": "b"}',
+        '{"question_id": "q3", "answer": "b"}\r',
+        '{ "question_id": "q3", "answer": "b"}',
+    ]
+)
+
+
+@given(st.lists(USUAL | ODD, max_size=8) | st.lists(USUAL, max_size=8), st.integers(1, 400), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_lines_that_are_read_together_are_read_as_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], block_bytes: int, ended: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "blocks.jsonl"
+    path.write_bytes(("\n".join(lines) + "\n" * ended).encode())
+    known = KNOWN | {"q4"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(predictions_file, "line_blocks", partial(line_blocks, block_bytes=block_bytes))
+        together = [([str(fault) for fault in faults], read) for faults, read in predictions_file._read(path, known)]
+        patch.setattr(predictions_file, "_quick_block", lambda block: None)
+        alone = [([str(fault) for fault in faults], read) for faults, read in predictions_file._read(path, known)]
+    assert together == alone
+    assert len(alone) == len(list(numbered_lines(path)))
+
+
+def test_only_plain_lines_are_read_together() -> None:
+    plain = b'{"question_id": "q1", "answer": "a: b"}\n{"question_id": "q2", "answer": null, "status": "ok"}'
+    assert [read.question_id for read in predictions_file._quick_block(plain) or ()] == ["q1", "q2"]
+    for fault in (b"\n", b'\n{"answer": "b", "question_id": "q3"}', b'{"question_id": "q3", "answer": "b"}'):
+        assert predictions_file._quick_block(plain + fault + b"\n") is None

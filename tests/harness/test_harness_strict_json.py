@@ -390,7 +390,7 @@ VALUES = [
     st.lists(st.sampled_from(MARKS), max_size=2),
     st.integers(0, 200),
 )
-@settings(max_examples=1500)
+@settings(max_examples=1500 if NIGHTLY else 400)
 def test_the_quick_and_the_strict_reader_agree(
     pairs: list[tuple[str, str]], colon: str, noise: list[str], at: int
 ) -> None:

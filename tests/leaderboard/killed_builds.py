@@ -130,9 +130,9 @@ READERS: dict[str, Callable[[Path], str]] = {
 class Poller(threading.Thread):
     """Reads the site in every way until it is stopped; counts what it saw, a vanished site as `no site`."""
 
-    def __init__(self, site: Path) -> None:
+    def __init__(self, site: Path, pause_s: float) -> None:
         super().__init__(daemon=True)
-        self.site, self.stopped = site, threading.Event()
+        self.site, self.pause_s, self.stopped = site, pause_s, threading.Event()
         self.seen: dict[str, Counter[str]] = {way: Counter() for way in WAYS}
 
     def run(self) -> None:
@@ -142,7 +142,7 @@ class Poller(threading.Thread):
                     self.seen[way][read(self.site)] += 1
                 except (_GoneError, FileNotFoundError):
                     self.seen[way]["no site"] += 1
-            time.sleep(0.002)  # half a core is the builds'
+            time.sleep(self.pause_s)
 
     def stop(self) -> dict[str, Counter[str]]:
         self.stopped.set()
@@ -182,9 +182,12 @@ def kill_one(results: Path, site: Path, chance: random.Random, seconds: tuple[fl
     return Kill(hit, (site / MARKER).read_bytes() != before)
 
 
-def play(folder: Path, n_kills: int, n_systems: int, seed: int) -> tuple[dict[str, Counter[str]], Counter[str]]:
+def play(
+    folder: Path, n_kills: int, n_systems: int, seed: int, pause_s: float = 0.002
+) -> tuple[dict[str, Counter[str]], Counter[str]]:
     """Kill builds of the other edition until `n_kills` hit, at the moments of WHEN in turn, with a reader polling.
 
+    The reader pauses `pause_s` after each look; without a pause it would take a core.
     Returns what the reader saw in each way, with editions by name, and what became of the builds.
     """
     site, chance, builds = folder / "site", random.Random(seed), Counter[str]()
@@ -194,7 +197,7 @@ def play(folder: Path, n_kills: int, n_systems: int, seed: int) -> tuple[dict[st
     for edition in EDITIONS:
         seconds = build(folder / edition, site)
         names[hashlib.sha256((site / MARKER).read_bytes()).hexdigest()] = edition
-    poller = Poller(site)
+    poller = Poller(site, pause_s)
     poller.start()
     while builds["kills"] < n_kills:
         now = names[hashlib.sha256((site / MARKER).read_bytes()).hexdigest()]
