@@ -11,8 +11,7 @@ LIBRARIES = ("pyarrow.parquet", "matplotlib.figure", "matplotlib.backends.backen
 
 
 def _load() -> None:
-    # A library that is missing or broken is named where it is used.
-    with suppress(Exception):
+    with suppress(ImportError):  # a library that is missing is named where it is used
         for library in LIBRARIES:
             import_module(library)
         import_module("pyarrow").array([""])  # pyarrow looks for pandas, and loads it, at its first array

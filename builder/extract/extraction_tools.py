@@ -39,10 +39,7 @@ def _options(*, fast: bool) -> Any:
 def _trafilatura(tree: Any, *, fast: bool) -> str:
     from trafilatura import bare_extraction
 
-    from builder.extract.remembered_paths import remembered_paths
-
-    with remembered_paths():
-        found = bare_extraction(tree, options=_options(fast=fast))
+    found = bare_extraction(tree, options=_options(fast=fast))
     return str(getattr(found, "text", None) or "")
 
 
