@@ -111,6 +111,8 @@ EXTRACTORS: Mapping[str, Extractor] = {
 }
 """The named, versioned extractors of build.toml."""
 CASCADES = frozenset({"cascade-v1", "cascade-v2", "cascade-v3"})
+SHRINKING = frozenset({"cascade-v3"})
+"""These read a page that only its scripts make too large; the older names keep their fate for it."""
 
 
 def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[str, ...] = ()) -> Outcome:
@@ -122,7 +124,7 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
     from builder.extract.page_facts import page_facts
     from builder.labels.language import language_of
 
-    body = without_long_scripts(body)
+    body = without_long_scripts(body) if extractor in SHRINKING else body
     reason = refused(body)
     if reason is not None:
         return ExtractionFailure(reason=reason)

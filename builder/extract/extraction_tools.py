@@ -237,7 +237,7 @@ def page_shape(html: str) -> PageShape:
         elif depth:
             depth -= 1
     pieces = html.split("<")
-    long_tags = (_LONG_TAG.match(piece) for piece in pieces[1:] if len(piece) > _LONG)
+    long_tags = map(_LONG_TAG.match, [piece for piece in pieces[1:] if len(piece) > _LONG])
     longest = (len(_QUOTED.sub("", tag[0]).split()) for tag in long_tags if tag)
     return PageShape(
         n_chars=len(html),

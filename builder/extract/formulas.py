@@ -133,7 +133,8 @@ def _write_mathml(tree: Any, signs: PageSigns) -> None:
         holder = _holder(math)
         if _attached(holder):
             _show(holder, _formula(math), is_block=math.get("display") == "block")
-    for element in xpath("//*[@data-mathml]")(tree):
+    # Most pages have none: looking for that first takes half the time.
+    for element in xpath("//*[@data-mathml]")(tree) if xpath("boolean(//@data-mathml)")(tree) else ():
         if _attached(element):
             become(element, _parsed_formula(element.get("data-mathml")))
 

@@ -92,16 +92,6 @@ class PageBlocks:
     looks: list[int] = field(default_factory=lambda: [0])
 
 
-class _Place(NamedTuple):
-    """Where a walk is: what a block that ends here gets."""
-
-    tag: str
-    marks: int
-    depth: int
-    holder: int
-    in_link: bool = False
-
-
 @lru_cache(maxsize=20_000)
 def _kinds_of_word(word: str) -> int:
     marks = _WORD_BITS.get(word, 0)
@@ -119,76 +109,78 @@ def _kinds(name: str) -> int:
 
 
 class _Walk:
+    """A walk through a page. Where it is, is the number of the nearest block element: 0 is outside of all."""
+
     def __init__(self) -> None:
         self.page = PageBlocks()
         self._run: list[str] = []
         self._n_linked = 0
         self._looks: dict[tuple[int, str, str | None], int] = {}
-        self._marks: dict[str, int] = {}
+        self._kinds: dict[tuple[str | None, ...], int] = {}
+        self._tags, self._marks, self._depths = ["body"], [0], [0]
 
-    def end_run(self, place: _Place) -> None:
+    def end_run(self, holder: int) -> None:
         """The text since the last block's end becomes a block, if it is more than white space."""
-        if not self._run:
-            return
-        text, n_linked = " ".join("".join(self._run).split()), self._n_linked
+        words, n_linked = "".join(self._run).split(), self._n_linked
         self._run.clear()
         self._n_linked = 0
-        if text.strip(" |"):
-            block = TextBlock(text, place.tag, place.marks, place.depth, place.holder, min(n_linked, len(text)))
-            self.page.blocks.append(block)
+        if words and (text := " ".join(words)).strip(" |"):
+            place = self._tags[holder], self._marks[holder], self._depths[holder], holder
+            self.page.blocks.append(TextBlock(text, *place, min(n_linked, len(text))))
 
-    def _add(self, text: str | None, place: _Place) -> None:
-        if text:
-            self._run.append(text)
-            if place.in_link and not text.isspace():
-                self._n_linked += len(text)
-
-    def _marks_of(self, element: Any, look: str | None) -> int:
-        name = f"{look or ''} {element.get('id') or ''} {element.get('role') or ''}"
-        found = self._marks.get(name)
+    def _kinds_of(self, element: Any, look: str | None) -> int:
+        names = look, element.get("id"), element.get("role")
+        found = self._kinds.get(names)
         if found is None:
-            found = self._marks[name] = _kinds(name[:MAX_NAME])
+            found = self._kinds[names] = _kinds(" ".join(name or "" for name in names)[:MAX_NAME])
         return found
 
-    def _inside(self, element: Any, place: _Place) -> _Place:
-        """The place inside a block element."""
-        page, tag, look = self.page, element.tag, element.get("class")
+    def _enter(self, element: Any, tag: str, holder: int) -> int:
+        """The number of a block element."""
+        page, look = self.page, element.get("class")
         page.elements.append(element)
-        page.parents.append(place.holder)
-        page.looks.append(self._looks.setdefault((page.looks[place.holder], tag, look), len(self._looks) + 1))
-        marks = place.marks | self._marks_of(element, look) | _TAG_BIT.get(tag, 0)
-        return _Place(tag, marks, place.depth + 1, len(page.parents) - 1, place.in_link)
+        page.parents.append(holder)
+        page.looks.append(self._looks.setdefault((page.looks[holder], tag, look), len(self._looks) + 1))
+        self._tags.append(tag)
+        self._marks.append(self._marks[holder] | self._kinds_of(element, look) | _TAG_BIT.get(tag, 0))
+        self._depths.append(self._depths[holder] + 1)
+        return len(self._tags) - 1
 
-    def walk(self, element: Any, place: _Place) -> None:
+    def walk(self, element: Any, holder: int, in_link: bool) -> None:
         """Read an element's text and its children's. libxml2 nests no deeper than 256 elements."""
-        self._add(element.text, place)
+        run = self._run
+        if text := element.text:
+            run.append(text)
+            self._n_linked += len(text) if in_link and not text.isspace() else 0
         for child in element:
             tag = child.tag
             if tag in _BLOCKS:
-                self.end_run(place)
-                inside = self._inside(child, place)
-                self.walk(child, inside)
-                self.end_run(inside)
+                if run:
+                    self.end_run(holder)
+                inside = self._enter(child, tag, holder)
+                self.walk(child, inside, in_link)
+                if run:
+                    self.end_run(inside)
             elif tag not in _SKIPPED:
-                self._read_inline(child, place)
-            if child.tail:
-                self._add(child.tail, place)
+                self._read_inline(child, tag, holder, in_link)
+            if tail := child.tail:
+                run.append(tail)
+                self._n_linked += len(tail) if in_link and not tail.isspace() else 0
 
-    def _read_inline(self, child: Any, place: _Place) -> None:
-        if child.tag == "br":
+    def _read_inline(self, child: Any, tag: str, holder: int, in_link: bool) -> None:
+        if tag == "br":
             self._run.append("\n")
             return
-        if child.tag in _CELLS and self._run:
+        if tag in _CELLS and self._run:
             self._run.append(" | ")
-        self.walk(child, place._replace(in_link=True) if child.tag == "a" else place)
+        self.walk(child, holder, in_link or tag == "a")
 
 
 def blocks_of(tree: Any) -> PageBlocks:
     """The blocks of a page's body, in one walk."""
     body = tree.find("body") if tree.tag == "html" else tree
     walk = _Walk()
-    start = _Place("body", 0, 0, 0)
     if body is not None:
-        walk.walk(body, start)
-        walk.end_run(start)
+        walk.walk(body, 0, False)
+        walk.end_run(0)
     return walk.page

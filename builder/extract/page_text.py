@@ -87,14 +87,10 @@ class PageSigns:
 
 
 def signs_of(tree: Any) -> PageSigns:
-    """The signs of a tree, in one walk. Class names are case folded."""
-    tags, values = set(), set()
-    for element in tree.iter():
-        tags.add(element.tag)
-        values.add(element.get("class"))
-    values.discard(None)
-    names = {name for value in values for name in value.casefold().split()}
-    return PageSigns(frozenset(tags), frozenset(names))
+    """The signs of a tree. Class names are case folded."""
+    tags = frozenset(element.tag for element in tree.iter())
+    values = " ".join(set(xpath("descendant-or-self::*/@class")(tree)))
+    return PageSigns(tags, frozenset(values.casefold().split()))
 
 
 def page_title(tree: Any) -> str:

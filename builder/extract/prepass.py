@@ -11,7 +11,7 @@ from typing import Any
 
 from builder.extract.formulas import become, write_formulas
 from builder.extract.mathml import raised, small
-from builder.extract.page_text import PageSigns, signs_of, xpath
+from builder.extract.page_text import PageSigns, signs_of
 
 MAX_TERM = 200
 MIN_POINT = 20
@@ -221,8 +221,6 @@ _NOTE = re.compile(r"\[?(?:\d{1,3}|[a-z*†‡§¶]|note \d+|citation needed)\]?
 _DEGREES = frozenset({"o", "O", "º", "°", "∘", "˚"})
 _SCALE = re.compile(r"\s?[CFKNSEW]?\b|\s|[.,;)]")
 _LEVEL = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.IGNORECASE)
-_STYLED = "//*[self::span or self::font][@style]"
-_STYLED_OR_NAMED = "//*[self::span[@style or @class] or self::font[@style]]"
 _LEVEL_NAMES = {"sup": "sup", "superscript": "sup", "super": "sup", "sub": "sub", "subscript": "sub"}
 
 
@@ -256,7 +254,9 @@ def _name_levels(tree: Any, signs: PageSigns) -> bool:
     """Raised and lowered by style or class alone: the same as <sup> and <sub>. Whether there are any."""
     named_so = not signs.classes.isdisjoint(_LEVEL_NAMES)
     any_level = False
-    for element in xpath(_STYLED_OR_NAMED if named_so else _STYLED)(tree):
+    # A search by path takes three times as long.
+    spans = [one for one in tree.iter("span", "font") if "style" in one.attrib or (named_so and one.tag == "span")]
+    for element in spans:
         style = _LEVEL.search(element.get("style") or "")
         named = _LEVEL_NAMES.get((element.get("class") or "").strip().casefold())
         level = {"super": "sup", "sub": "sub"}[style[1].casefold()] if style else named

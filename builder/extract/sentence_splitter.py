@@ -6,6 +6,7 @@ Kiss & Strunk, Unsupervised Multilingual Sentence Boundary Detection, Computatio
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -58,11 +59,11 @@ def split_sentences(text: str) -> tuple[Span, ...]:
     n_ends = 0
     for line in _LINE.finditer(text):
         start, end = line.span()
-        pieces = [(0, end - start)]
-        n_here = sum(1 for _ in _MAY_END.finditer(text, start, end))
+        pieces: Iterable[tuple[int, int]] = ()
+        n_here = len(_MAY_END.findall(text, start, end))
         if n_here and n_ends + n_here <= MAX_ENDS:
             n_ends += n_here
-            pieces = list(_tokenizer().span_tokenize(line[0]))
+            pieces = _tokenizer().span_tokenize(line[0])
         last = start
         for _, piece_end in pieces:
             # Text between two pieces belongs to the later one, so that no character is lost.
@@ -70,7 +71,6 @@ def split_sentences(text: str) -> tuple[Span, ...]:
             last = start + piece_end
             if span is not None:
                 spans.append(span)
-        rest = _trimmed(text, last, end)
-        if rest is not None:
+        if last < end and (rest := _trimmed(text, last, end)) is not None:
             spans.append(rest)
     return tuple(spans)

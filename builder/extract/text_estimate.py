@@ -160,13 +160,13 @@ def _place(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
 
 def _held(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
     """What the elements that hold a block hold in all, from the nearest one up."""
-    holders = np.array([block.holder for block in page.blocks])
-    parents = np.array(page.parents)
+    holders, parents = np.array([block.holder for block in page.blocks]), np.array(page.parents)
+    ends = _ends_of(page.parents)
     sums = {
-        name: _summed_up(values, holders, page.parents)
+        name: _summed_up(values, holders, ends)
         for name, values in (("chars", counts.chars), ("linked", counts.linked), ("prose", counts.prose))
     }
-    sums["blocks"] = _summed_up(np.ones(len(holders)), holders, page.parents)
+    sums["blocks"] = _summed_up(np.ones(len(holders)), holders, ends)
     n_prose, n_chars, at = counts.prose.sum(), counts.chars.sum(), holders
     for level in range(5):
         chars = sums["chars"][at]
@@ -178,24 +178,23 @@ def _held(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
         at = parents[at]
     for share in (0.5, 0.8, 0.95):
         main = int(np.flatnonzero(sums["prose"] >= share * n_prose)[-1])
-        yield f"in main {share}", _descendants(main, page.parents)[holders]
+        yield f"in main {share}", ((main <= holders) & (holders < ends[main])).astype(np.float64)
         yield f"main {share}", np.full(len(holders), sums["chars"][main] / n_chars)
 
 
-def _summed_up(values: Any, holders: Any, parents: list[int]) -> Any:
-    """The sum over all blocks that each element holds, itself or in another."""
-    sums = np.bincount(holders, weights=values, minlength=len(parents)).tolist()
-    for at in range(len(parents) - 1, 0, -1):  # a parent comes before its children
-        sums[parents[at]] += sums[at]
-    return np.array(sums)
+def _ends_of(parents: list[int]) -> Any:
+    """For each element the number after its last descendant's: elements are numbered as a page begins them."""
+    ends = list(range(1, len(parents) + 1))
+    for at in range(len(parents) - 1, 0, -1):
+        if ends[at] > ends[parents[at]]:
+            ends[parents[at]] = ends[at]
+    return np.array(ends)
 
 
-def _descendants(top: int, parents: list[int]) -> Any:
-    inside = [False] * len(parents)
-    inside[top] = True
-    for at in range(top + 1, len(parents)):
-        inside[at] = inside[parents[at]]
-    return np.array(inside, dtype=np.float64)
+def _summed_up(values: Any, holders: Any, ends: Any) -> Any:
+    """The sum over all blocks that each element holds, itself or in another. Values are whole: no sum is rounded."""
+    before = np.concatenate([[0.0], np.cumsum(np.bincount(holders, weights=values, minlength=len(ends)))])
+    return before[ends] - before[:-1]
 
 
 def _alike(page: PageBlocks, counts: _Counts) -> Iterator[tuple[str, Any]]:
@@ -240,7 +239,8 @@ def features_of(page: PageBlocks) -> tuple[Any, list[str]]:
         lambda: _kind_of_page(counts, marks),
     )
     named = [column for part in parts for column in part()]
-    return np.column_stack([*(values for _, values in named), marks]), [*(name for name, _ in named), *MARKS]
+    columns = np.array([values for _, values in named]).T
+    return np.concatenate([columns, marks], axis=1), [*(name for name, _ in named), *MARKS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +288,51 @@ def _squeezed(text: str) -> str:
     return "".join(text.split()).replace("|", "").replace("-", "")
 
 
+PIECE = 4
+_MIX = (np.uint32(2_654_435_761), np.uint32(2_246_822_519), np.uint32(3_266_489_917))
+_SLOT_BITS = 18
+
+
+def _slots(text: str) -> Any:
+    """A number of a few bits for each place of a text: the same wherever the next PIECE characters are the same."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    pairs = codes[:-1] * _MIX[0] + codes[1:]
+    return (pairs[:-2] * _MIX[1] + pairs[2:]) * _MIX[2] >> np.uint32(32 - _SLOT_BITS)
+
+
+def _table_of(text: str) -> Any:
+    """For each number whether a place of the text has it."""
+    table = np.zeros(1 << _SLOT_BITS, np.bool_)
+    table[_slots(text)] = True
+    return table
+
+
+class _Passages:
+    """Short passages that are looked for in several texts: most of them are in none, which one look at tables shows."""
+
+    def __init__(self, text: str, starts: Any, passages: list[str]) -> None:
+        """`passages` begin at `starts` of `text`."""
+        self._passages = passages
+        n_chars = np.fromiter(map(len, passages), np.int64, len(passages))
+        self._is_tiny = n_chars < PIECE
+        places = np.minimum(np.arange(0, ENDS, PIECE), np.maximum(n_chars - PIECE, 0)[:, None]) + starts[:, None]
+        slots = _slots(text)
+        self._slots = slots.take(places, mode="clip") if len(slots) else places * 0
+
+    def found_in(self, text: str, table: Any, wanted: Any, step: int) -> Any:
+        """For each of every so many passages, 1 if it is wanted and in the text, else 0. `table` is the text's."""
+        maybe = wanted & (self._is_tiny | table.take(self._slots).all(axis=1))[::step]
+        found, last = np.zeros(len(maybe), np.int64), 0
+        for at in np.flatnonzero(maybe).tolist():
+            passage = self._passages[at * step]
+            place = text.find(passage, last)  # a page's passages mostly come in the same order in a text
+            if place < 0:
+                place = text.find(passage, 0, last + len(passage))
+            if place >= 0:
+                found[at], last = 1, place
+        return found
+
+
 class PageEstimate:
     """What is expected of one page's blocks, to hold texts to."""
 
@@ -295,26 +340,28 @@ class PageEstimate:
         self._page = page
         self._thousandths = np.round(1_000 * chances).astype(np.int64)
         keys = [_squeezed(block.text) for block in page.blocks]
-        self._ends = [(key[:ENDS], key[-ENDS:]) for key in keys]
-        self._n_chars = np.fromiter(map(len, keys), dtype=np.int64)
-        self._dropped: set[int] = set()
+        self._n_chars = np.fromiter(map(len, keys), np.int64, len(keys))
+        self._holders = np.fromiter((block.holder for block in page.blocks), np.int64, len(keys))
+        self._is_dropped = [False] * len(page.parents)
+        text, ends = "".join(keys), np.cumsum(self._n_chars)
+        self._starts = _Passages(text, ends - self._n_chars, [key[:ENDS] for key in keys])
+        self._ends = _Passages(text, ends - np.minimum(self._n_chars, ENDS), [key[-ENDS:] for key in keys])
 
     def expected_f1(self, text: str) -> float:
         """The F1 that a text of this page is expected to have, over characters of blocks."""
         squeezed = _squeezed(text)
-        step = 1 + len(self._ends) * len(squeezed) // MAX_SEARCHED
-        n_ends = np.fromiter(self._ends_in(squeezed, step), dtype=np.int64)
+        step = 1 + len(self._n_chars) * len(squeezed) // MAX_SEARCHED
+        n_ends = self._n_ends_in(squeezed, step)
         chances, n_chars = self._thousandths[::step], self._n_chars[::step]
         # In whole numbers, so that every machine has the same sums.
         return int((chances * n_ends * n_chars).sum()) / max(1, int(((500 * n_ends + chances) * n_chars).sum()))
 
-    def _ends_in(self, squeezed: str, step: int) -> Iterator[int]:
+    def _n_ends_in(self, squeezed: str, step: int) -> Any:
         """How many of its two ends the text has of each block, or of every so many."""
-        for block, (start, end) in zip(self._page.blocks[::step], self._ends[::step], strict=True):
-            if block.holder in self._dropped:
-                yield 0
-            else:
-                yield (start in squeezed) + (end in squeezed if len(start) == ENDS else start in squeezed)
+        is_kept = ~np.array(self._is_dropped)[self._holders][::step]
+        is_long, table = self._n_chars[::step] > ENDS, _table_of(squeezed)
+        n_starts = self._starts.found_in(squeezed, table, is_kept, step)
+        return n_starts + np.where(is_long, self._ends.found_in(squeezed, table, is_kept & is_long, step), n_starts)
 
     def drop_frame(self) -> None:
         """Remove from the tree the elements that surely hold no main text, if another one does hold some."""
@@ -322,10 +369,10 @@ class PageEstimate:
         for at in range(1, len(best)) if best[0] >= MAIN_TEXT else ():
             # In HTML's standard an <address> is no text: it names whom to write to.
             limit = MAIN_TEXT if page.elements[at].tag == "address" else FRAME
-            if page.parents[at] in self._dropped:
-                self._dropped.add(at)
+            if self._is_dropped[page.parents[at]]:
+                self._is_dropped[at] = True
             elif best[at] < limit:
-                self._dropped.add(at)
+                self._is_dropped[at] = True
                 page.elements[at].drop_tree()
 
     def _best_chances(self) -> list[int]:

@@ -24,6 +24,8 @@ MAX_SELECTORS = 500
 MAX_DECLARED = 2_000
 MAX_ELEMENTS = 20_000
 MAX_TAGS = 20
+MAX_NAMES = 8
+"""With more class names or identities, all elements that have any are looked at."""
 CHUNK_WORDS = 10
 MIN_REACHED_WORDS = 20
 """Words of hidden text in the extracted text from which the page is flagged: a sentence, not a label."""
@@ -190,10 +192,12 @@ def _path(selectors: frozenset[str]) -> str:
     It is one step: libxml2 joins the results of `//@style/.. | //@class/..` in time quadratic in their number.
     """
     path = "//*[@style or @hidden or @color"
-    if any("." in selector for selector in selectors):
-        path += " or @class"
-    if any("#" in selector for selector in selectors):
-        path += " or @id"
+    for sign, attribute in ((".", "@class"), ("#", "@id")):
+        names = {selector.partition(sign)[2] for selector in selectors if sign in selector}
+        if len(names) > MAX_NAMES:
+            path += f" or {attribute}"
+        else:
+            path += "".join(f" or contains({attribute}, '{name}')" for name in sorted(names))
     # Tag names alone are of plain letters and digits: see _SELECTOR.
     tags = sorted(
         selector for selector in selectors if selector.isascii() and selector.isalnum() and selector not in _NEVER
@@ -201,9 +205,26 @@ def _path(selectors: frozenset[str]) -> str:
     return path + "".join(f" or self::{tag}" for tag in tags[:MAX_TAGS]) + "]"
 
 
+def _used(selectors: frozenset[str], tree: Any) -> frozenset[str]:
+    """The selectors whose class or identity an element of the page has: of a site's style sheet, few are used.
+
+    All of them where the page has more elements than are looked at: which ones those are must not depend on this.
+    """
+    if not selectors or tree.xpath("count(//*)") > MAX_ELEMENTS:
+        return selectors
+    classes = {name for value in set(tree.xpath("//@class", smart_strings=False)) for name in value.split()}
+    identities = set(tree.xpath("//@id", smart_strings=False))
+
+    def is_used(selector: str) -> bool:
+        _, sign, name = selector.partition("." if "." in selector else "#")
+        return not sign or name in (classes if sign == "." else identities)
+
+    return frozenset(filter(is_used, selectors))
+
+
 def _hidden_elements(tree: Any) -> list[Any]:
     """The outermost hidden elements, in document order."""
-    selectors = _hidden_selectors(tree)
+    selectors = _used(_hidden_selectors(tree), tree)
     found: dict[Any, None] = {}
     for element in islice(tree.xpath(_path(selectors)), MAX_ELEMENTS):
         if _is_hidden(element, selectors) and not any(above in found for above in element.iterancestors()):

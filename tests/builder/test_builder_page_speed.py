@@ -7,6 +7,7 @@ import unicodedata
 
 import lxml.etree
 import lxml.html
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,9 +23,11 @@ from builder.extract.extraction_tools import (
     trafilatura_fast,
     trafilatura_full,
 )
+from builder.extract.page_blocks import PageBlocks, TextBlock
 from builder.extract.page_facts import page_facts
 from builder.extract.page_text import clean_text, parse_html, signs_of
 from builder.extract.prepass import apply_prepass
+from builder.extract.text_estimate import ENDS, PageEstimate, _squeezed
 from builder.labels import injection, pii
 from builder.labels.hidden_text import hidden_text_of
 
@@ -141,6 +144,17 @@ def test_a_signature_is_the_sketch_of_the_set_of_word_5_grams(text: str) -> None
     sketch = RMinHash(num_perm=128, seed=20170707)
     sketch.update([shingle.encode("utf-8", "replace") for shingle in sorted(_shingles(_words(text)))])
     assert signature(text)[32:] == b"".join(value.to_bytes(4, "little") for value in sketch.digest())
+
+
+@given(st.lists(st.text("abcdé☃ ", min_size=1, max_size=90), min_size=1, max_size=9), st.data(), st.integers(1, 3))
+def test_the_blocks_that_a_text_has_are_those_whose_ends_are_in_it(
+    texts: list[str], data: st.DataObject, step: int
+) -> None:
+    blocks = [TextBlock(text, "p", 0, 0, 0, 0) for text in texts]
+    squeezed = _squeezed("".join(data.draw(st.lists(st.sampled_from([*texts, "abc", "é☃"]), max_size=6))))
+    found = PageEstimate(PageBlocks(blocks), np.ones(len(texts)))._n_ends_in(squeezed, step)
+    keys = [_squeezed(text) for text in texts[::step]]
+    assert found.tolist() == [(key[:ENDS] in squeezed) + (key[-ENDS:] in squeezed) for key in keys]
 
 
 @pytest.mark.parametrize("tool", [trafilatura_fast, trafilatura_full])
