@@ -23,6 +23,7 @@ from builder.documents.build_report import RunLog, read_last_run, report_html
 from builder.documents.croissant import croissant
 from builder.documents.dataset_documents import CROISSANT_FILE, rewrite_documents
 from builder.documents.dataset_plots import dataset_plots, fates_plot
+from builder.documents.question_terms import terms_in
 from builder.documents.stats import DatasetStats, dataset_stats
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
@@ -60,7 +61,9 @@ def test_mlcroissant_writes_the_same_metadata_and_reads_every_table_by_it(folder
 
 def test_metadata_is_a_function_of_the_manifest(folder: Path) -> None:
     manifest = read_manifest(folder)
-    made = croissant(manifest.name, manifest.version, manifest.created_at, manifest.files)
+    terms = terms_in(manifest.sources)
+    licence = terms.licence if terms is not None else None
+    made = croissant(manifest.name, manifest.version, manifest.created_at, manifest.files, licence=licence)
     assert made == (folder / CROISSANT_FILE).read_bytes()
 
 
