@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import queue
 import sys
 import threading
 import time
+import traceback
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -33,6 +35,7 @@ from baselines.gguf_model import LocalModel
 from baselines.prompts.prompt import FilledPrompt
 
 MOST_TOKENS = 4_096
+"""Of a prompt, and of a reply."""
 
 
 @dataclass(eq=False)
@@ -128,7 +131,15 @@ def _zeros_on_left(mask: torch.Tensor, length: int) -> torch.Tensor:
 
 
 def serve(batch: Batch, waiting: queue.Queue[Asked], most_rows: int) -> None:
-    """Let requests into the batch and write it, for ever."""
+    """Let requests into the batch and write it, for ever; an error ends the process, since nobody else would reply."""
+    try:
+        _serve(batch, waiting, most_rows)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _serve(batch: Batch, waiting: queue.Queue[Asked], most_rows: int) -> None:
     n_done, since = 0, time.monotonic()
     with torch.inference_mode():
         while True:
@@ -149,12 +160,15 @@ def handler(local: LocalModel, waiting: queue.Queue[Asked]) -> type[BaseHTTPRequ
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             turns = {turn["role"]: turn["content"] for turn in body["messages"]}
+            if "user" not in turns:
+                self._answer(400, {"error": "no message of the user"})
+                return
             prompt = FilledPrompt(system=turns.get("system", ""), user=turns["user"], made_from="request")
             ids = local.prompt_ids(prompt)
             if len(ids) > MOST_TOKENS:
                 self._answer(400, {"error": f"the prompt has {len(ids)} tokens, more than {MOST_TOKENS}"})
                 return
-            asked = Asked(ids, int(body.get("max_tokens", 256)))
+            asked = Asked(ids, min(MOST_TOKENS, int(body.get("max_tokens", 256))))
             waiting.put(asked)
             asked.done.wait()
             text = local.tokenizer.decode(asked.new, skip_special_tokens=True)
@@ -181,7 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("--port", type=int, default=8123)
-    parser.add_argument("--rows", type=int, default=24)
+    parser.add_argument("--rows", type=int, choices=range(1, 129), default=24, metavar="N")
     given = parser.parse_args()
     local = LocalModel(str(given.model), precision="bfloat16")
     waiting: queue.Queue[Asked] = queue.Queue()

@@ -78,7 +78,7 @@ class Group(NamedTuple):
     inside: bool = False
 
 
-_READING = ("tests/harness/test_harness_answers.py", "tests/harness/test_harness_answer_verdicts.py")
+_READING = tuple(f"tests/harness/test_harness_{name}.py" for name in ("answers", "answer_verdicts", "usual_forms"))
 GROUPS = {
     "answers": Group(("harness/reading/*.py",), _READING, "not real and not long_answer"),
     "outcomes": Group(("harness/judging/outcomes.py",), ("tests/harness/test_harness_outcomes.py",)),

@@ -33,8 +33,16 @@ def in_words(seconds: float) -> str:
 
 
 def say(text: str) -> None:
-    """One line of talk, on stderr, so that stdout holds results only."""
-    print(text, file=sys.stderr, flush=True)
+    """One line of talk, on stderr, so that stdout holds results only.
+
+    Names of files and datasets may be hostile: what is not printable is replaced, a line break within the text too. A
+    stderr that is closed or full loses the line, not the command.
+    """
+    if sys.stderr is None:
+        return
+    line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 class BuildLog:

@@ -122,13 +122,14 @@ class _Reader:
 
     def _found_first(self, rows: Sequence[ForeignRow]) -> int | None:
         """The number of the first choice, as the numbered answers of all rows show it; else None."""
-        numbered = []
+        return first_number(self._numbered(rows))
+
+    def _numbered(self, rows: Sequence[ForeignRow]) -> Iterator[tuple[list[Pair], int]]:
         for row in rows:
             number = number_in(self._cell(row, "answer"))
             if number is not None:
                 with suppress(RecordError):  # reported when the row is read
-                    numbered.append((self._pairs(row), number))
-        return first_number(numbered)
+                    yield self._pairs(row), number
 
     def _cell(self, row: ForeignRow, role: str) -> Any:
         column = self._columns.column(role)

@@ -35,7 +35,8 @@ def _edu_rag(*arguments: str | Path) -> None:
     from edu_rag.__main__ import root
 
     words = [str(argument) for argument in arguments]
-    say(f"\n$ edu-rag {shlex.join(words)}")
+    say("")
+    say(f"$ edu-rag {shlex.join(words)}")
     root.main(args=words, prog_name="edu-rag", standalone_mode=False)
 
 
@@ -119,10 +120,12 @@ def demo(light: bool, out: Path) -> None:
     for slug in systems:
         _run_and_score(slug, out, sandbox, is_probed=slug == systems[-1])
     _edu_rag("board", out / "results", "--dataset", out / "dataset", "--out", out / "site")
-    say(f"\nDone in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
+    say("")
+    say(f"Done in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
     submission, dataset = out / "submissions" / systems[-1], out / "dataset"
     command = "edu-rag" if shutil.which("edu-rag") else sys.argv[0]  # an environment that is not activated
     say(f"Compare two systems there, and search the questions: {command} serve {out / 'site'}")
-    say(f"Why did a system answer as it did? {command} explain {submission} MINI_0001 --dataset {dataset}\n")
+    say(f"Why did a system answer as it did? {command} explain {submission} MINI_0001 --dataset {dataset}")
+    say("")
     for line in _summary(out / "results"):
         click.echo(line)

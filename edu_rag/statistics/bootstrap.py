@@ -70,6 +70,7 @@ class _Packed:
     """
 
     def __init__(self, columns: Ints) -> None:
+        columns = columns.astype(np.int64, copy=False)  # a narrower type would lose bits in the shifts
         n_clusters = columns.shape[1]
         self._words: list[Ints] = []
         self._places: list[tuple[int, int, int, int]] = []

@@ -77,7 +77,10 @@ class Lexicon(NamedTuple):
 @cache
 def _lines() -> Mapping[str, list[_Line]]:
     """The lines of abstentions-v3.txt by their mark; its head says what they mean."""
-    text = (get_data("harness", "data/abstentions-v3.txt") or b"").decode()
+    data = get_data("harness", "data/abstentions-v3.txt")
+    if data is None:
+        raise FileNotFoundError("harness/data/abstentions-v3.txt")
+    text = data.decode()
     found: dict[str, list[_Line]] = {_WHOLE: [], _FIRM: [], _EXCUSE: []}
     for line in text.splitlines():
         mark = line[:1] if line[:1] in (_WHOLE, _EXCUSE) else _FIRM

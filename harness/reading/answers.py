@@ -176,6 +176,7 @@ def _read_line(answer: str, choices: Mapping[str, str]) -> Reading:
     if is_unrelated(answer, choices):
         if is_phrase(answer):
             return abstained("says that it does not know")
+        # Its reading depends on the labels alone: with numbers for the texts, one reading serves all such questions.
         return _remembered(answer, tuple((label, str(number)) for number, label in enumerate(choices)))
     return _remembered(answer, tuple(choices.items()))
 

@@ -14,6 +14,8 @@ class _LatePattern:
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what copy and pickle ask for, before there is a pattern
+            raise AttributeError(name)
         # The compiled one is kept by `re` as well, but its cache may be emptied by others.
         if "_compiled" not in self.__dict__:
             self._compiled = re.compile(self.pattern, self._flags)
@@ -23,5 +25,8 @@ class _LatePattern:
 
 
 def late(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """An expression with all methods and attributes of a compiled one. Raises re.error when it is first used."""
+    """An expression with the methods and attributes of a compiled one, for calls of these: `re.search` refuses it.
+
+    Raises re.error when it is first used.
+    """
     return cast("re.Pattern[str]", _LatePattern(pattern, flags))

@@ -209,3 +209,10 @@ def test_columns_that_share_a_number_have_the_sums_of_each_alone(k: int, n_clust
     columns = rng.integers(-(2 ** int(rng.integers(0, bits + 1))), 2**bits, (k, n_clusters))
     draws = np.random.default_rng(seed).integers(0, n_clusters, size=(300, n_clusters), dtype=np.int32)
     assert (bootstrap.drawn_totals(columns, seed, 300) == columns[:, draws].sum(axis=2)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.uint64])
+def test_columns_of_narrow_integers_lose_no_bits(dtype: type) -> None:
+    columns = np.random.default_rng(0).integers(0, 100, (3, 20), dtype=dtype)
+    wide = columns.astype(np.int64)
+    assert (bootstrap.drawn_totals(columns, 0, 300) == bootstrap.drawn_totals(wide, 0, 300)).all()

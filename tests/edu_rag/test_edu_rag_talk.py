@@ -36,6 +36,24 @@ def test_faults_are_one_line_each_and_there_is_at_least_one() -> None:
         FaultsError([])
 
 
+class _Full(io.StringIO):
+    """A stream on a full disk."""
+
+    def write(self, text: str) -> int:
+        raise OSError(28, f"no space for {len(text)} characters")
+
+
+def test_a_line_of_talk_gives_no_orders_to_a_terminal_and_needs_no_stderr(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say("score a\x1b]0;x\x07\n::error::b")
+    assert capsys.readouterr() == ("", "score a\ufffd]0;x\ufffd\ufffd::error::b\n")
+    for broken in (_Full(), None):
+        monkeypatch.setattr(sys, "stderr", broken)
+        say("lost")
+    assert capsys.readouterr().out == ""
+
+
 def test_a_stage_ends_with_one_line_that_counts_what_happened_to_its_items() -> None:
     stream = io.StringIO()
     with Stage("fetch", total=1_096, stream=stream) as stage:

@@ -171,7 +171,9 @@ def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
         assert (code, out) == (1, ""), words
         assert what in err
         *before, _ = err.strip().splitlines()
-        assert not before or (len(before) == 1 and before[0].startswith(f"{words[0]} "))  # what the command begins
+        asked = f"{words[2]} of {words[1]}" if words[0] == "explain" else f"{words[1]}"
+        begun = (f"{words[0]} {asked} on {tiny.id}, split test", "compare 2 systems")
+        assert not before or (len(before) == 1 and before[0] in begun)
     assert in_process("score", oracle)[0] == 2
     code, _, err = in_process("score", oracle, "--dataset", tiny.folder, "--sample", "10000000")
     assert (code, "1<=x<=9999999" in err) == (2, True)
