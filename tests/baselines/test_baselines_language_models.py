@@ -117,7 +117,7 @@ Answers = Callable[[SystemQuestion], SystemAnswer]
 def started(smollm2: NumpyLlama, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Answers]:
     """Runs the system.py of a folder, and gives what it serves. Its model is loaded already."""
     for module, opened in ((local_model, "local_model"), (gguf_model, "LocalModel")):
-        monkeypatch.setattr(module, opened, lambda name: smollm2 if name == "smollm2-135m" else None)
+        monkeypatch.setattr(module, opened, lambda name, **_: smollm2 if name == "smollm2-135m" else None)
 
     def start(folder: Path) -> Answers:
         served: list[Answers] = []

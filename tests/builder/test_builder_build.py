@@ -272,8 +272,9 @@ def test_check_finds_a_changed_byte_and_says_so_in_one_line(ds: Path) -> None:
     path = next((ds / "gold").iterdir())
     path.write_bytes(path.read_bytes() + b"\0")
     bad = command("dataset", "check", ds)
-    assert (bad.returncode, bad.stdout, len(bad.stderr.splitlines())) == (1, "", 1)
-    assert "differ from the manifest's hash" in bad.stderr
+    begun, error = bad.stderr.splitlines()
+    assert (bad.returncode, bad.stdout, begun) == (1, "", f"check {ds}")
+    assert "differ from the manifest's hash" in error
 
 
 def test_what_the_user_got_wrong_is_one_line_and_exit_code_1(
