@@ -79,7 +79,7 @@ class LocalModel:
     """A causal language model: greedy generation, and the likelihood of continuations with a shared prefix.
 
     `precision` is that of weights and activations; log-probabilities are computed in float32. bfloat16 needs half of
-    the memory and is faster on processors with AMX, slower on others; few answers change.
+    the memory; some answers differ from those of float32. bench/model_speed.py compares their speed on a machine.
     """
 
     def __init__(self, name: str, *, threads: int | None = None, precision: Precision = "float32") -> None:

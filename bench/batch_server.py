@@ -4,13 +4,12 @@
 
 The server answers `POST /v1/chat/completions` (OpenAI's layout: messages, max_tokens; always temperature 0). It keeps
 one batch: a finished request leaves it after any token, and a waiting one enters it. A prompt that begins as the one
-before it did is read from the first difference on. On processors with AMX, bfloat16 reads prompts two to three times
-as fast as float32, and a batch shares the weights, whose transfer from memory limits the speed of writing. Where two
-tokens are almost equally likely, a reply may differ from that of float32, and may depend on the other requests of its
-batch.
+before it did is read from the first difference on. A batch shares the weights, whose transfer from memory limits the
+speed of writing. Where two tokens are almost equally likely, a reply may differ from that of float32, and may depend
+on the other requests of its batch.
 
-Why not a library: vLLM has no CPU wheels in the package index, llama.cpp has no AMX for these weights in the wheel, and
-transformers' own continuous batching needs flash attention to be fast.
+Why not a library: vLLM's wheels in the package index are for GPUs, and transformers' own continuous batching needs
+flash attention to be fast.
 """
 
 from __future__ import annotations
