@@ -130,7 +130,7 @@ def _zeros_on_left(mask: torch.Tensor, length: int) -> torch.Tensor:
 
 
 def serve(batch: Batch, waiting: queue.Queue[Asked], most_rows: int) -> None:
-    """Let requests into the batch and write it, for ever; an error ends the process, since nobody else would reply."""
+    """Admit requests and write their replies. An error ends the process: otherwise every request would wait forever."""
     try:
         _serve(batch, waiting, most_rows)
     except BaseException:

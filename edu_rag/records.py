@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from edu_rag.errors import RecordError
@@ -89,8 +88,6 @@ HOME_PAGE = "home-page-v1"
 """The evidence method for the page that a question was taken from. Its span is the whole page, so it says nothing about
 sentences: it counts for retrieval of pages only."""
 
-_FIRST_LABELS = tuple(tuple(LABELS[:n]) for n in range(len(LABELS) + 1))
-_QUESTION_FLAGS = frozenset(QUESTION_FLAGS)
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _PAGE_ID = re.compile(r"p[0-9a-f]{16}\Z")
 
@@ -130,11 +127,6 @@ def _require_flags(flags: Iterable[str], known: tuple[str, ...]) -> None:
             raise RecordError("flags", f"unknown flag {flag!r}; known are {', '.join(known)}")
 
 
-@lru_cache(maxsize=64)
-def _is_usual_split(split: str) -> bool:
-    return split != "all" and is_split(split)
-
-
 def _require_utc(value: datetime, field: str) -> None:
     _require(value.utcoffset() == timedelta(0), field, "is not a UTC time")
 
@@ -161,26 +153,6 @@ class Question:
     flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self._is_usual():
-            self._require_all()
-
-    def _is_usual(self) -> bool:
-        """Whether a choice question keeps every rule, by a look that costs a quarter of the rules one by one."""
-        return (
-            2 <= len(self.choices) <= len(LABELS)
-            and tuple(self.choices) == _FIRST_LABELS[len(self.choices)]
-            and self.kind in KINDS
-            and self.kind != "free_text"
-            and _is_usual_split(self.split)
-            and _QUESTION_FLAGS.issuperset(self.flags)
-            and not self.text.isspace()
-            and self.text != ""
-            and self.question_id.isprintable()
-            and len(self.question_id) <= 200
-            and self.question_id.strip() != ""
-        )
-
-    def _require_all(self) -> None:
         _require_id(self.question_id)
         _require(bool(self.text.strip()), "text", "is blank")
         _require(self.kind in KINDS, "kind", "unknown kind {!r}", self.kind)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import gc
-import importlib
 import inspect
 import linecache
 import os
@@ -85,35 +83,17 @@ def _text(function: Callable[..., object]) -> str:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Keep what is imported and collected out of the garbage collector.
 
     Each of its full runs would walk a million objects that stay until the end, in this process and in all its forks.
     """
     gc.disable()
     try:
-        _import_share(session)
         return (yield)
     finally:
         gc.enable()
         gc.freeze()
-
-
-def _import_share(session: pytest.Session) -> None:
-    """In one of several workers of a whole run, import every n-th test file before all others.
-
-    In a new checkout it keeps what it compiles, and so do the other workers: each compiles its share (7.5 s / n of
-    processor time), where all would compile all files side by side.
-    """
-    worker, n = os.environ.get("PYTEST_XDIST_WORKER"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if worker is None or session.config.args != session.config.getini("testpaths"):
-        return
-    for path in sorted(Path(__file__).parent.glob("**/test_*.py"))[int(worker.removeprefix("gw")) :: n]:
-        if "frameworks" not in path.parts:
-            if str(path.parent) not in sys.path:
-                sys.path.insert(0, str(path.parent))  # as pytest does
-            with contextlib.suppress(Exception, pytest.skip.Exception):  # pytest imports it again, and reports it
-                importlib.import_module(path.stem)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -194,18 +174,6 @@ def fork_beside_other_threads() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bounded_child, "can_fork", can_fork)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_wait_for_the_disk() -> Iterator[None]:
-    """What a test writes need not outlive a loss of power, and thousands of syncs wait some 4 ms each.
-
-    Which files are synced, and when, is seen from outside (tests/builder/test_builder_crash.py), or by tests that put
-    a function of theirs here.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
         yield
 
 

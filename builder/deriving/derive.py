@@ -21,7 +21,6 @@ from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
 from builder.deriving import page_stage
 from builder.deriving.duplicates import SeenPages
 from builder.deriving.known_pages import Jobs, KnownPages
-from builder.deriving.loading_meanwhile import loading_meanwhile
 from builder.deriving.page_stage import PageResult, PageSettings
 from builder.deriving.scale import scaled_results
 from builder.deriving.work_tables import WorkTables
@@ -431,8 +430,7 @@ def derive(
     out = out.absolute()
     with WorkTables(out.with_name(f".{out.name}.work")) as tables:
         newest = _take_urls(tables, store, inputs)
-        with loading_meanwhile():
-            _make_pages(tables, store, inputs, workers)
+        _make_pages(tables, store, inputs, workers)
         _label(tables, store, inputs)
         sources = sources_of(tables, store, inputs)
         _refuse_losses(out, tables, store, sources, allow_partial=allow_partial)

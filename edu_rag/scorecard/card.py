@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -27,6 +28,8 @@ POINTS: Mapping[Outcome, int] = {"correct": 1, "incorrect": -1, "abstained": 0, 
 
 STATUSES = ("ok", "crash", "timeout", "output_cap", "protocol")
 """`ok`, or why the system gave no usable line for the question."""
+_AMOUNTS = ("confidence", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j")
+_amounts_of = attrgetter(*_AMOUNTS)
 MAX_AMOUNT = 10**12
 """The most seconds, tokens, dollars or joules that one answer may declare: sums stay finite, scorecards readable."""
 FEWEST_SHARE = 0.3
@@ -74,17 +77,8 @@ class Prediction:
                 raise RecordError("passages", f"span {start}..{end} of page {page_id!r} is empty or negative")
 
     def _require_amounts(self) -> None:
-        given = (
-            self.confidence,
-            self.latency_s,
-            self.input_tokens,
-            self.output_tokens,
-            self.cost_usd,
-            self.energy_j,
-        )
-        for place, value in enumerate(given):
+        for name, value in zip(_AMOUNTS, _amounts_of(self), strict=True):
             if value is not None and not 0 <= value <= MAX_AMOUNT:  # nor is NaN
-                name = ("confidence", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j")[place]
                 too_large = MAX_AMOUNT < value < math.inf
                 fault = f"is above {MAX_AMOUNT:,}" if too_large else "is not a finite number >= 0"
                 raise RecordError(name, f"{value} {fault}")
