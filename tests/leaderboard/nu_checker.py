@@ -17,7 +17,7 @@ from whole_site import kind_of
 
 CHECKED = (".html", ".svg", ".css")
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
-MOST = 8
+MOST = 3
 """Files of a kind that are checked by day: pages of a kind come from one template."""
 LIMITS = (
     # It holds a page's policy against a file that has no address, so that 'self' is nowhere.

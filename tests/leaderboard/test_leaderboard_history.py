@@ -226,9 +226,8 @@ def test_events_are_newest_first_and_keep_their_names(results: Path) -> None:
     assert by_name["version.tqa.2.0.0"].text == "tqa@2.0.0#2c3d4e5f. Against 1.1.0: questions or gold changed."
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_no_page_of_the_history_breaks_a_rule_of_axe(browser: Any, site: Path, name: str) -> None:
-    assert page_violations(browser, site / name) == {}
+def test_no_page_of_the_history_breaks_a_rule_of_axe(browser: Any, site: Path) -> None:
+    assert page_violations(browser, *(site / name for name in PAGES)) == {}
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
