@@ -1,14 +1,15 @@
-"""What the tests of the site share: a real browser, Debian's Chromium driven by playwright, and a whole site."""
+"""What the tests of the site share: a real browser, Debian's Chromium driven by playwright, and two sites."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile_site import build_hostile
 from real_browser import launched
 from whole_site import build_whole
 
@@ -19,14 +20,25 @@ def browser() -> Iterator[Any]:
     yield from launched()
 
 
-@pytest.fixture(scope="session")
-def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with every kind of page, which no test changes: the first process that needs it builds it for all."""
-    folder = tmp_path_factory.getbasetemp()
+def _built_once(paths: pytest.TempPathFactory, name: str, build: Callable[[Path], Path]) -> Path:
+    """A site that no test changes: the first process that needs it builds it for all."""
+    folder = paths.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    with (folder / "whole.lock").open("w", encoding="utf-8") as lock:
+    with (folder / f"{name}.lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "whole" / "site").exists():
-            build_whole(folder / "whole")
-    return folder / "whole" / "site"
+        if not (folder / name / "site").exists():
+            build(folder / name)
+    return folder / name / "site"
+
+
+@pytest.fixture(scope="session")
+def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with every kind of page."""
+    return _built_once(tmp_path_factory, "whole", build_whole)
+
+
+@pytest.fixture(scope="session")
+def enemy_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with an enemy's texts in every field."""
+    return _built_once(tmp_path_factory, "enemy", build_hostile)

@@ -10,8 +10,8 @@ from typing import Any
 import fixture_board as made
 
 WIDE = "W" if os.environ.get("EDU_RAG_NIGHTLY") else "M"
-"""The widest letters. Two W are kerned, so that Chromium shapes a word of them again for each line that it breaks: 10,000
-take five seconds of layout, 10,000 M none.
+"""A wide letter. Two W are kerned, so that Chromium shapes a word of them again for each line that it breaks: a page
+with 10,000 takes five seconds of layout, and one with 10,000 M no time.
 """
 HOSTILE = (
     "<script>window.harmed=1</script>",
