@@ -8,6 +8,7 @@ import json
 import math
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import fixture_board as made
@@ -36,8 +37,14 @@ def build(results: Path, site: Path, *options: str, plots: bool = False) -> str:
         return CliRunner().invoke(command, [str(results), "--out", str(site), *options], catch_exceptions=False).stdout
 
 
+@cache
+def _soup(text: str) -> BeautifulSoup:
+    return BeautifulSoup(text, "html.parser")
+
+
 def soup_of(path: Path) -> BeautifulSoup:
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    """A page, parsed once for all tests that look at it; none of them changes it."""
+    return _soup(path.read_text(encoding="utf-8"))
 
 
 def bytes_of(site: Path) -> dict[str, bytes]:

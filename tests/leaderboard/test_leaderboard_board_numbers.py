@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import fixture_board as made
@@ -53,7 +54,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[st
     return build_some(folder / "results", folder / "site"), {(card.split, card.system.slug): card for card in cards}
 
 
+@cache
 def soup_of(path: Path) -> BeautifulSoup:
+    """A page of a site that no test changes."""
     return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
