@@ -13,7 +13,7 @@ from real_browser import opened
 from site_server import served
 from whole_site import kinds
 
-MANY = 400 if os.environ.get("EDU_RAG_NIGHTLY") else 40
+MANY = 400 if os.environ.get("EDU_RAG_NIGHTLY") else 25
 """Steps after which a page is left: nobody walks on by Tab alone."""
 REACH = 400
 """Steps in which an element must be reached; a filter that is not yet applied leaves more controls before it."""
