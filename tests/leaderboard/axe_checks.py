@@ -79,6 +79,6 @@ def page_violations(
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=scheme)
             if broken := violations(page):
-                found[f"{address.rpartition('/')[2]}, {width} px, {scheme}"] = broken
+                found[f"{address}, {width} px, {scheme}"] = broken
     context.close()
     return found
