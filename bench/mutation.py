@@ -80,7 +80,8 @@ class Group(NamedTuple):
 
 _READING = tuple(f"tests/harness/test_harness_{name}.py" for name in ("answers", "answer_verdicts", "usual_forms"))
 GROUPS = {
-    "answers": Group(("harness/reading/*.py",), _READING, "not real and not long_answer"),
+    # Without late_pattern.py: it only works while modules are imported, before mutmut can change it.
+    "answers": Group(("harness/reading/[!l]*.py",), _READING, "not real and not long_answer"),
     "outcomes": Group(("harness/judging/outcomes.py",), ("tests/harness/test_harness_outcomes.py",)),
     "free text": Group(
         ("harness/judging/free_text.py", "harness/judging/quantities.py"),
