@@ -18,7 +18,7 @@ from urllib.parse import quote
 from builder.store.faults import file_fault, rebuild
 from builder.store.index import VERSION, refuse_other_version, upgrade_tables, version_of
 from builder.store.lock import shared_lock
-from builder.store.store_files import INDEX_FILE
+from builder.store.store_folder import INDEX_FILE
 from edu_rag.errors import DataError
 
 JOURNALS = ("-wal", "-journal")

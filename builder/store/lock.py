@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import IO
 
-from builder.store.store_files import INDEX_FILE, LOCK_FILE, WARC_FILE
+from builder.store.store_folder import INDEX_FILE, LOCK_FILE, WARC_FILE
 from builder.store.takedowns import TAKEDOWNS_FILE, add_takedowns, read_takedowns
 from edu_rag.errors import DataError
 
