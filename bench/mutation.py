@@ -88,7 +88,7 @@ GROUPS = {
         ("tests/harness/test_harness_free_text.py",),
     ),
     "statistics": Group(
-        ("edu_rag/statistics/*.py",),
+        ("edu_rag/statistics/*.py", "edu_rag/detectable_difference.py"),
         (
             *(
                 f"tests/edu_rag/test_edu_rag_statistics{part}.py"
