@@ -13,7 +13,7 @@ from real_browser import PATIENCE_MS
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 ALL_WINDOWS = ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark"))
 WINDOWS = ALL_WINDOWS if NIGHTLY else ((1280, "light"), (390, "dark"))
-"""Widths and colour schemes in which every kind of page is checked: at night all four."""
+"""Widths and colour schemes in which pages are checked: at night all four."""
 _ALIKE = """() => {
   const looks = new Map(), seen = new Set();
   const look = (element) => {
@@ -55,28 +55,30 @@ def violations(page: Any) -> list[str]:
 
 
 def page_violations(
-    browser: Any, path: Path | str, *, scripts: bool = True, windows: Any = WINDOWS
+    browser: Any, *paths: Path | str, scripts: bool = True, windows: Any = ALL_WINDOWS if NIGHTLY else None
 ) -> dict[str, list[str]]:
-    """The violations of a page by window, those without any left out; all of its folded parts are opened first.
+    """The violations of pages by window, those without any left out; all folded parts of a page are opened first.
 
-    `path`: a file, or an address of a server, which pages need that read files of the site.
-    `scripts`: whether the page's own scripts run. They are kept from it by the wire, since axe itself is a script.
+    `paths`: files, or addresses of a server, which pages need that read files of the site.
+    `scripts`: whether a page's own scripts run. They are kept from it by the wire, since axe itself is a script.
+    `windows`: those of each page; without it, one of WINDOWS for each page in turn.
     """
     found: dict[str, list[str]] = {}
-    address = path if isinstance(path, str) else path.as_uri()
     # Our policy forbids scripts from elsewhere; the browser's own tools may pass it.
     context = browser.new_context(bypass_csp=True)
     if not scripts:
         context.route("**/*.js", lambda route: route.abort())
+    # One for all pages: to start one, and to compile axe in it, takes as long as to check a small page.
     page = context.new_page()
     page.set_default_timeout(PATIENCE_MS)
-    page.goto(address, wait_until="networkidle")
-    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-    for width, scheme in windows:
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)
-        broken = violations(page)
-        if broken:
-            found[f"{address.rpartition('/')[2]}, {width} px, {scheme}"] = broken
+    for number, path in enumerate(paths):
+        address = path if isinstance(path, str) else path.as_uri()
+        page.goto(address, wait_until="networkidle")
+        page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+        for width, scheme in windows or [WINDOWS[number % len(WINDOWS)]]:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            if broken := violations(page):
+                found[f"{address.rpartition('/')[2]}, {width} px, {scheme}"] = broken
     context.close()
     return found

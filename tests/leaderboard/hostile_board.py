@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import fixture_board as made
 
+WIDE = "W" if os.environ.get("EDU_RAG_NIGHTLY") else "M"
+"""A wide letter. Two W are kerned, so that Chromium shapes a word of them again for each line that it breaks: a page
+with 10,000 takes five seconds of layout, and one with 10,000 M no time.
+"""
 HOSTILE = (
     "<script>window.harmed=1</script>",
     "</td></tr></table><img src=x onerror=window.harmed=1>",
@@ -20,7 +25,7 @@ HOSTILE = (
     "@SUM(1+1)*cmd|' /C calc'!A0",
     "\t=1+1",
     "+1-1",
-    "W" * 10_000,
+    WIDE * 10_000,
     "word " * 2_000,
     "\u202eedoc lived\u202d \u2066unclosed",
     "مرحبا بالعالم نظام الإجابة " * 20,

@@ -17,7 +17,7 @@ from whole_site import kind_of
 
 CHECKED = (".html", ".svg", ".css")
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
-MOST = 8
+MOST = 3
 """Files of a kind that are checked by day: pages of a kind come from one template."""
 LIMITS = (
     # It holds a page's policy against a file that has no address, so that 'self' is nowhere.
@@ -59,13 +59,13 @@ def checker() -> list[str]:
     ]
 
 
-def complaints(files: Sequence[Path], site: Path) -> list[str]:
+def complaints(files: Sequence[Path]) -> list[str]:
     """All that the checker has against the files, our reasons apart."""
     done = subprocess.run([*checker(), *map(str, files)], capture_output=True, text=True, timeout=600, check=False)
     assert done.stdout, done.stderr
     messages: list[dict[str, Any]] = json.loads(done.stdout)["messages"]
     return [
-        f"{message['url'].partition(f'{site.name}/')[2]}:{message.get('lastLine')}: {message['message']}"
+        f"{message['url']}:{message.get('lastLine')}: {message['message']}"
         for message in messages
         if not re.match("|".join(LIMITS), message["message"])
     ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import fixture_board as made
 import pytest
+from axe_checks import NIGHTLY
 from click.testing import CliRunner
 from hostile_board import write_hostile
 from real_browser import opened
@@ -39,21 +41,26 @@ def test_without_javascript_all_rows_and_bars_stand_and_no_dead_control_is_shown
         page.context.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (390, "light"), (390, "dark"), (1280, "dark")])
-def test_no_page_is_wider_than_the_window(browser: Any, sites: Path, width: int, scheme: str) -> None:
+def test_no_page_is_wider_than_the_window(browser: Any, sites: Path) -> None:
     pages = [sites / "site" / name for name in PAGES] + [sites / "hostile/index.html", sites / "hostile/board.html"]
+    page, troubles = opened(browser, pages[0])
     for path in pages:
-        window = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
-        page, troubles = opened(browser, path, **window)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-        assert troubles == []
-        page.context.close()
+        page.goto(path.as_uri())
+        for width, scheme in ((320, "light"), (390, "light"), (390, "dark"), (1280, "dark")):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, width, scheme)
+    assert troubles == []
+    page.context.close()
 
 
-@pytest.mark.parametrize("width", [800, 1024, 1200, 1280, 1440])
-def test_the_usual_columns_are_seen_without_scrolling_sideways(browser: Any, sites: Path, width: int) -> None:
-    page, _ = opened(browser, sites / "site/board.html", viewport={"width": width, "height": 900})
-    assert page.evaluate("[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)")
+def test_the_usual_columns_are_seen_without_scrolling_sideways(browser: Any, sites: Path) -> None:
+    page, _ = opened(browser, sites / "site/board.html")
+    fits = "[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)"
+    for width in (800, 1024, 1200, 1280, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(fits), width
+    page.context.close()
 
 
 def test_on_a_phone_a_row_is_a_card_and_nothing_of_it_is_cut(browser: Any, sites: Path) -> None:
@@ -80,7 +87,11 @@ def test_rows_are_low_on_a_desk(browser: Any, sites: Path) -> None:
 
 def test_hostile_metadata_runs_nothing_and_stretches_nothing(browser: Any, sites: Path) -> None:
     page, troubles = opened(browser, sites / "hostile/board.html", viewport={"width": 390, "height": 800})
-    for path in sorted((sites / "hostile").rglob("*.html")):
+    pages = sorted((sites / "hostile").rglob("*.html"))
+    systems = [path for path in pages if "systems" in path.parts]
+    # By day the pages of a third of the systems; test_leaderboard_hostile_site.py reads those of each in the browser.
+    left_out = set() if NIGHTLY else set(systems) - set(random.Random("systems").sample(systems, 7))
+    for path in (path for path in pages if path not in left_out):
         page.goto(path.as_uri())
         assert page.evaluate("window.harmed === undefined")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
@@ -142,8 +153,9 @@ CONTRAST = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast_of_4_5_and_outcome_colours_of_3(browser: Any, sites: Path, scheme: str) -> None:
+    page, _ = opened(browser, sites / "site" / PAGES[0], color_scheme=scheme)
     for name in PAGES:
-        page, _ = opened(browser, sites / "site" / name, color_scheme=scheme)
+        page.goto((sites / "site" / name).as_uri())
         looked, bad = page.evaluate(CONTRAST)
         assert looked > 50
         assert bad == []

@@ -158,27 +158,27 @@ MARKS = """([start, end, text], spans) => compareMarks.marked(
   .map((piece) => typeof piece === 'string' ? piece : `[${piece.textContent}]`).join('')"""
 
 
-@pytest.mark.parametrize(
-    ("quote", "spans", "expected"),
-    [
-        ((0, 27, "One sentence. Two sentences"), [(0, 13, "One sentence.")], "[One sentence.] Two sentences"),
-        ((4, 12, "sentence"), [(0, 13, "One sentence.")], "[sentence]"),
-        ((4, 27, "sentence. Two sentences"), [(0, 13, "One sentence.")], "[sentence.] Two sentences"),
-        ((0, 22, "One sentence. Two sent…"), [(14, 27, "Two sentences")], "One sentence. [Two sent]…"),
-        ((0, 90, "One sentence…"), [(60, 70, "Far away.")], "One sentence… [Far away.] …"),
-        (
-            (0, 27, "One sentence. Two sentences"),
-            [(0, 20, "One sentence. Two se"), (4, 27, "sentence. Two sentences")],
-            "[One sentence. Two se][ntences]",
-        ),
-        ((0, 27, "One sentence. Two sentences"), [(27, 40, "Two sentences")], "One sentence. Two sentences"),
-    ],
+MARKED: tuple[tuple[Any, Any, str], ...] = (
+    ((0, 27, "One sentence. Two sentences"), [(0, 13, "One sentence.")], "[One sentence.] Two sentences"),
+    ((4, 12, "sentence"), [(0, 13, "One sentence.")], "[sentence]"),
+    ((4, 27, "sentence. Two sentences"), [(0, 13, "One sentence.")], "[sentence.] Two sentences"),
+    ((0, 22, "One sentence. Two sent…"), [(14, 27, "Two sentences")], "One sentence. [Two sent]…"),
+    ((0, 90, "One sentence…"), [(60, 70, "Far away.")], "One sentence… [Far away.] …"),
+    (
+        (0, 27, "One sentence. Two sentences"),
+        [(0, 20, "One sentence. Two se"), (4, 27, "sentence. Two sentences")],
+        "[One sentence. Two se][ntences]",
+    ),
+    ((0, 27, "One sentence. Two sentences"), [(27, 40, "Two sentences")], "One sentence. Two sentences"),
 )
-def test_marks_know_evidence_by_its_place_and_its_words(
-    browser: Any, base: str, quote: Any, spans: Any, expected: str
-) -> None:
+"""A quote with its place, spans of evidence, and the quote with its marks."""
+
+
+def test_marks_know_evidence_by_its_place_and_its_words(browser: Any, base: str) -> None:
     page, _ = opened(browser, f"{base}hostile/compare.html")
-    assert page.evaluate(f"([quote, spans]) => ({MARKS})(quote, spans)", [quote, spans]) == expected
+    for quote, spans, expected in MARKED:
+        assert page.evaluate(f"([quote, spans]) => ({MARKS})(quote, spans)", [quote, spans]) == expected
+    page.context.close()
 
 
 def test_questions_are_chosen_by_group_and_slice_and_the_address_keeps_both(browser: Any, base: str) -> None:
@@ -208,16 +208,15 @@ def test_where_predictions_are_missing_the_page_says_so_once(browser: Any, base:
     assert troubles == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1200, "light")])
-def test_no_comparison_is_wider_than_the_window_or_breaks_a_rule_of_axe(
-    browser: Any, base: str, width: int, scheme: str
-) -> None:
-    window = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
-    page, _ = look(browser, base, bypass_csp=True, **window)
+def test_no_comparison_is_wider_than_the_window_or_breaks_a_rule_of_axe(browser: Any, base: str) -> None:
+    page, _ = look(browser, base, bypass_csp=True)
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     page.wait_for_timeout(300)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert violations(page) == []
+    for width, scheme in ((390, "dark"), (1200, "light")):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        assert violations(page) == []
     page.emulate_media(media="print")
     assert page.locator("select:visible, button:visible").count() == 0
     assert page.locator("article.flip:visible").count() == 10
@@ -226,14 +225,15 @@ def test_no_comparison_is_wider_than_the_window_or_breaks_a_rule_of_axe(
 @pytest.mark.parametrize("width", [390, pytest.param(1200, marks=pytest.mark.nightly)])
 def test_hostile_names_harm_no_comparison(browser: Any, base: str, width: int) -> None:
     address = f"{base}hostile/compare.html?a=hostile-00&b=hostile-"
+    page, troubles = opened(browser, "about:blank", viewport={"width": width, "height": 800})
     for other in ("04", "11", "13", "15"):
-        page, troubles = opened(browser, address + other, viewport={"width": width, "height": 800})
+        page.goto(address + other)
         page.wait_for_selector("#flips #questions")
         assert page.evaluate("window.harmed === undefined")
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # layout may still be under way
         assert page.locator("main img, main script").count() == 0
-        assert [trouble for trouble in troubles if not trouble.startswith(base)] == []
-        page.close()
+    assert [trouble for trouble in troubles if not trouble.startswith(base)] == []
+    page.context.close()
     page, _ = opened(browser, f"{address}16", viewport={"width": width, "height": 800}, bypass_csp=True)
     page.wait_for_selector("#flips #questions")
     assert violations(page) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 from click.testing import CliRunner
-from hostile_board import HOSTILE, write_hostile
+from hostile_board import HOSTILE, WIDE, write_hostile
 
 from edu_rag.look.texts import safe_link
 from leaderboard.commands import board as command
@@ -136,7 +136,7 @@ def test_right_to_left_names_are_isolated_from_what_stands_beside_them(site: Pat
 
 def test_long_names_are_clipped_on_the_board(site: Path) -> None:
     index = site / "board.html"
-    assert "W" * 100 not in index.read_text(encoding="utf-8")
+    assert WIDE * 100 not in index.read_text(encoding="utf-8")
     assert index.stat().st_size < 200_000
 
 

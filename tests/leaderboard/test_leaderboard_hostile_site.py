@@ -15,8 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from hostile_board import LINKS
-from hostile_site import GROUPS, NAUGHTY, STEP, VECTORS, build_hostile
-from nu_checker import checkable, complaints
+from hostile_site import GROUPS, NAUGHTY, STEP, VECTORS
 from real_browser import PATIENCE_MS
 from site_server import served
 from whole_site import kinds
@@ -57,8 +56,8 @@ LOOK = """([root, opened]) => {
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_hostile(tmp_path_factory.mktemp("hostile-site"))
+def site(enemy_site: Path) -> Path:
+    return enemy_site
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +189,7 @@ def test_an_address_cannot_bring_a_script_in(site: Path, watched: Watched, at: i
 
 
 def test_two_hostile_systems_are_compared_and_nothing_runs(site: Path, watched: Watched) -> None:
-    for a, b in ((0, 1), (36, 37), (60, 75)):
+    for a, b in ((0, 4), (36, 40), (60, 76)):
         query = f"compare.html?table=hostile.v1.val&a=hostile-{a:03d}&b=hostile-{b:03d}"
         assert watched.faults(query) == []
         assert watched.page.locator("main h2").count() > 1
@@ -212,10 +211,6 @@ def test_no_cell_of_a_csv_starts_a_formula(site: Path) -> None:
             is_number = re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", cell)
             assert is_number or not cell.lstrip().startswith(("=", "+", "-", "@")), (path.name, cell[:40])
             assert not set(cell) & set("\r\n\t\0"), (path.name, cell[:40])
-
-
-def test_every_page_stays_valid_whatever_teams_and_pages_say(site: Path) -> None:
-    assert complaints(checkable(site), site) == []
 
 
 def test_pictures_and_feeds_are_well_formed_and_hold_no_script(site: Path) -> None:

@@ -158,7 +158,7 @@ def test_every_number_of_every_system_page_is_the_scorecards(boards: dict[str, B
     board = boards[name]
     pages = [(table, slug) for table, standing_cards in board.tables.items() for slug in standing_cards]
     assert len(pages) == len(list((board.site / "systems").rglob("*.html"))) > 15
-    for table, slug in pages[:: 1 if NIGHTLY or name == "made" else 2]:  # by day half of the committed ones
+    for table, slug in pages if NIGHTLY else random.Random("pages").sample(pages, 12 if name == "made" else 6):
         check_system(board, table, slug, read(board.site / "systems" / table / f"{slug}.html"))
 
 

@@ -76,8 +76,7 @@ def test_no_declared_text_becomes_code_or_breaks_the_layout(browser: Any, sites:
 
 
 def test_the_pages_keep_the_rules_of_accessibility(browser: Any, sites: Path) -> None:
-    for name in ("plots.html", PAGE):
-        assert page_violations(browser, sites / "site" / name) == {}
+    assert page_violations(browser, *(sites / "site" / name for name in ("plots.html", PAGE))) == {}
 
 
 def test_the_numbers_are_sorted_by_a_column_and_stand_without_scripts(browser: Any, sites: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import fixture_quiz as quiz
 import pytest
-from axe_checks import page_violations, violations
+from axe_checks import NIGHTLY, page_violations, violations
 from real_browser import PATIENCE_MS, opened
 
 QUESTIONS = quiz.questions_of(hostile=False)
@@ -144,11 +145,13 @@ def test_without_scripts_or_host_every_question_is_reached_and_no_dead_control_i
         page, troubles = opened(browser, site / quiz.FOLDER / "index.html", **options)
         assert page.locator("input:visible, select:visible").count() == 0
         links = page.locator("table.lessons tbody a").evaluate_all("links => links.map(link => link.href)")
-        n = 0
-        for link in links:
+        assert len(links) >= len(quiz.LESSONS)
+        n = {}
+        for link in links if NIGHTLY or options else links[:2]:  # the lessons have few scripts
             page.goto(link)
-            n += page.locator("article h2:visible").count()
-        assert n == len(QUESTIONS)
+            n[link] = page.locator("article h2:visible").count()
+        assert all(n.values())
+        assert sum(n.values()) == len(QUESTIONS) or len(n) < len(links)
         assert troubles == []
         page.context.close()
     page, _ = opened(browser, site / quiz.FOLDER / "index.html")
@@ -164,7 +167,9 @@ def test_an_enemys_questions_names_and_answers_run_nothing_and_stretch_nothing(
         page, troubles = explorer(browser, f"{address}/{quiz.FOLDER}/index.html?flag=context_bound", **window)
         page.locator(".found li").nth(10).wait_for()
         pages = sorted((hostile / quiz.FOLDER).glob("*.html"))
-        for path in pages:
+        index = hostile / quiz.FOLDER / "index.html"
+        # By day some; test_leaderboard_hostile_site.py reads those of each group of vectors in the browser.
+        for path in pages if NIGHTLY else [index, *random.Random("pages").sample(pages, 10)]:
             page.goto(f"{address}/{quiz.FOLDER}/{path.name}" + ("?q=script" if path.stem == "index" else ""))
             if path.stem == "index":
                 page.locator(".found li").first.wait_for()
@@ -180,10 +185,11 @@ def test_an_enemys_questions_names_and_answers_run_nothing_and_stretch_nothing(
 
 def test_every_rule_of_axe_holds_on_lesson_page_and_explorer(browser: Any, site: Path, base: str) -> None:
     assert page_violations(browser, site / quiz.FOLDER / "volcanoes.html") == {}
+    page, _ = explorer(browser, f"{base}/index.html?q=volcano&a=quiz.v1.val/alpha", bypass_csp=True)
+    counted(page, 6)
     for scheme, width in (("light", 1280), ("dark", 390)):
-        window = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "bypass_csp": True}
-        page, _ = explorer(browser, f"{base}/index.html?q=volcano&a=quiz.v1.val/alpha", **window)
-        counted(page, 6)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
