@@ -114,6 +114,7 @@ PAIRS = (
     ("nautiyal-hybrid-rerank", "nautiyal-hybrid"),
     ("nautiyal-hybrid-rerank", "nautiyal-bm25"),
     ("mala-hybrid", "mala-sparse"),
+    ("hypa-fixed-k", "edu-rag-vanilla-gemma3"),
     ("hypa-pa", "hypa-fixed-k"),
     ("house", "edu-rag-paper-qwen1b"),
     ("house", "edu-rag-vanilla-qwen1b"),

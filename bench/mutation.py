@@ -80,14 +80,15 @@ class Group(NamedTuple):
 
 _READING = tuple(f"tests/harness/test_harness_{name}.py" for name in ("answers", "answer_verdicts", "usual_forms"))
 GROUPS = {
-    "answers": Group(("harness/reading/*.py",), _READING, "not real and not long_answer"),
+    # Without late_pattern.py: it only works while modules are imported, before mutmut can change it.
+    "answers": Group(("harness/reading/[!l]*.py",), _READING, "not real and not long_answer"),
     "outcomes": Group(("harness/judging/outcomes.py",), ("tests/harness/test_harness_outcomes.py",)),
     "free text": Group(
         ("harness/judging/free_text.py", "harness/judging/quantities.py"),
         ("tests/harness/test_harness_free_text.py",),
     ),
     "statistics": Group(
-        ("edu_rag/statistics/*.py",),
+        ("edu_rag/statistics/*.py", "edu_rag/detectable_difference.py"),
         (
             *(
                 f"tests/edu_rag/test_edu_rag_statistics{part}.py"

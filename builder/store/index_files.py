@@ -7,7 +7,6 @@ version, is read from a private copy; and one that a build is writing now is sha
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import sqlite3
@@ -18,9 +17,10 @@ from urllib.parse import quote
 
 from builder.store.faults import file_fault, rebuild
 from builder.store.index import VERSION, refuse_other_version, upgrade_tables, version_of
+from builder.store.lock import shared_lock
+from builder.store.store_folder import INDEX_FILE
 from edu_rag.errors import DataError
 
-WARC_FILE, INDEX_FILE, LOCK_FILE, LOG_FILE = "responses.warc.gz", "index.sqlite3", "lock", "build.log.jsonl"
 JOURNALS = ("-wal", "-journal")
 """Endings of the files in which SQLite keeps data that is not in the database yet."""
 
@@ -28,20 +28,6 @@ JOURNALS = ("-wal", "-journal")
 def lost_index(folder: Path, what: str) -> DataError:
     """The error for an index that is not there, or empty."""
     return DataError(folder / INDEX_FILE, what, rebuild(folder))
-
-
-def _shared_lock(folder: Path) -> int | None:
-    """A lock that keeps writers out. None if there is no lock file. Raises BlockingIOError while a build writes."""
-    try:
-        lock = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise
-    return lock
 
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:
@@ -72,7 +58,7 @@ class ReadIndex:
         self.is_old = False
         """Whether the index is of an earlier version, whose rows are not in the WARC file."""
         try:
-            self._lock = _shared_lock(folder)
+            self._lock = shared_lock(folder)
         except BlockingIOError:
             self.is_live = True
         try:

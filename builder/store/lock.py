@@ -1,4 +1,4 @@
-"""The right to write a crawl store: one process at a time makes, locks or deletes its folder.
+"""Locks on a crawl store: one process at a time makes, writes or deletes its folder; readers share a lock.
 
 Locks in this project are the kernel's own (flock), not the package filelock's: some are shared by readers, and some are
 on a folder or on a file with data, where filelock needs a separate file.
@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import IO
 
-from builder.store.index_files import INDEX_FILE, LOCK_FILE, WARC_FILE
+from builder.store.store_folder import INDEX_FILE, LOCK_FILE, WARC_FILE
 from builder.store.takedowns import TAKEDOWNS_FILE, add_takedowns, read_takedowns
 from edu_rag.errors import DataError
 
@@ -89,6 +89,20 @@ def locked(folder: Path) -> IO[str]:
     if not _is_held(lock, folder / LOCK_FILE):
         lock.close()
         raise DataError(folder, "another process is using this crawl store", "wait for it to end")
+    return lock
+
+
+def shared_lock(folder: Path) -> int | None:
+    """A lock that keeps writers out. None if there is no lock file. Raises BlockingIOError while a build writes."""
+    try:
+        lock = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise
     return lock
 
 

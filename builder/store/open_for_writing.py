@@ -32,9 +32,9 @@ from builder.store.index import (
     version_of,
     write_state,
 )
-from builder.store.index_files import INDEX_FILE, WARC_FILE
 from builder.store.lock import sync_folder
 from builder.store.refusals import refuse_lost_index, refuse_other_store
+from builder.store.store_folder import INDEX_FILE, WARC_FILE
 from builder.store.warc import Damage, Record, WarcFile, record_at, scan, warcinfo_record
 from edu_rag.errors import DataError
 from edu_rag.progress import say

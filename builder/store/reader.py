@@ -26,16 +26,10 @@ from builder.store.index import (
     verify_pages,
     verify_rows,
 )
-from builder.store.index_files import (
-    INDEX_FILE,
-    LOCK_FILE,
-    LOG_FILE,
-    WARC_FILE,
-    ReadIndex,
-    lost_index,
-)
+from builder.store.index_files import ReadIndex, lost_index
 from builder.store.page_cache import PageCache
 from builder.store.refusals import refuse_disagreement
+from builder.store.store_folder import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE
 from builder.store.warc import WarcFile, read_record
 from edu_rag.errors import DataError
 

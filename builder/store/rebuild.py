@@ -24,9 +24,10 @@ from builder.store.index import (
     version_of,
     write_state,
 )
-from builder.store.index_files import INDEX_FILE, JOURNALS, WARC_FILE, copied
+from builder.store.index_files import JOURNALS, copied
 from builder.store.lock import is_store, locked, sync_folder
 from builder.store.reader import DAMAGE, NO_STORE_REMEDY
+from builder.store.store_folder import INDEX_FILE, WARC_FILE
 from builder.store.warc import Damage, Record, WarcFile, scan
 from edu_rag.errors import DataError
 from edu_rag.progress import say

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from builder.store.faults import rebuild
 from builder.store.index import WarcState
-from builder.store.index_files import INDEX_FILE, WARC_FILE, lost_index
+from builder.store.index_files import lost_index
+from builder.store.store_folder import INDEX_FILE, WARC_FILE
 from builder.store.warc import Record, WarcFile, record_at, scan
 from edu_rag.errors import DataError
 

@@ -1,10 +1,12 @@
-"""Where the crawl store of a dataset is: DATASET.crawl, next to the dataset's folder."""
+"""Where the crawl store of a dataset is (DATASET.crawl, next to the dataset's folder), and the names of its files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from edu_rag.errors import ConfigError
+
+WARC_FILE, INDEX_FILE, LOCK_FILE, LOG_FILE = "responses.warc.gz", "index.sqlite3", "lock", "build.log.jsonl"
 
 
 def store_folder(out: Path) -> Path:

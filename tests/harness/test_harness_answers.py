@@ -18,6 +18,7 @@ from harness.reading.wrappers import before_next_question
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 """Whether hypothesis draws many examples of texts and answers: by day a quarter."""
 CELLS = {"a": "meiosis", "b": "mitosis", "c": "both a and b", "d": "none of the above"}
+ALL = {"a": "meiosis", "b": "mitosis", "c": "budding", "d": "all of the above"}
 TRUTH = {"a": "true", "b": "false"}
 GENES = {"a": "tt", "b": "Tt", "c": "TT", "d": "tt"}
 NUMBERS = {"a": "-5", "b": "5", "c": "10²", "d": "1,000", "e": "3.5"}
@@ -207,6 +208,28 @@ READINGS = [
     ("California", {"a": "Ohio.", "b": "Californi"}, "b"),
     ("human beings", {"a": "human being", "b": "apes"}, "unparseable"),
     ("antibody", {"a": "anti-", "b": "post-"}, "unparseable"),
+    ("</s>\n", {"a": "<s>", "b": "</s>"}, "b"),
+    ("b) because neither meiosis nor budding", CELLS, "b"),
+    ("b) mitosis, because neither mitosis nor meiosis", CELLS, "unparseable"),
+    ("c) both a and b, because of meiosis and mitosis", CELLS, "c"),
+    ("c) both a and b, because meiosis is one", CELLS, "unparseable"),
+    ("d) all of the above, since meiosis and mitosis are", ALL, "d"),
+    ("d) all of the above, since mitosis is", ALL, "unparseable"),
+    ("b) mitosis, since meiosis and budding are", ALL, "unparseable"),
+    ("Option a is not right.\nAnswer: b", CELLS, "b"),
+    ("Option a is right.\nAnswer: b", CELLS, "unparseable"),
+    ("Answer: a\nActually, that is hard.\nb", CELLS, "unparseable"),
+    ("a\nNo, mitosis", CELLS, "b"),
+    ("a\nNo, mitosis\nMeiosis.", CELLS, "unparseable"),
+    ("true\nNo, false", TRUTH, "unparseable"),
+    ("Meiosis.\nBut the answer is b", CELLS, "b"),
+    ("Answer: a\nBut the answer is b", CELLS, "unparseable"),
+    ('{"answer": "mitosis", "why": "it\'s so"}', CELLS, "b"),
+    ('{"choice": "b"}', CELLS, "unparseable"),
+    ('The answer: {"answer": {"answer": "b"}}', CELLS, "b"),
+    ('Sure! {"answer": "b"}', CELLS, "b"),
+    ('I looked. {"answer": "b"}', CELLS, "b"),
+    ('I say {"answer": "b"}', CELLS, "unparseable"),
 ]
 
 
@@ -282,6 +305,7 @@ UNKNOWN = "says that it does not know"
         ("I don't know, maybe mitosis", f"{UNKNOWN}, and names a choice"),
         ("b) something else entirely", NOT_ITS.format("b", "names no choice")),
         ("<think>b", "a thought that does not end"),
+        ("~~b~~", "a thought or a text that is struck out, and nothing else"),
     ],
 )
 def test_an_answer_that_names_no_single_choice_is_unparseable_with_its_reason(text: str, reason: str) -> None:

@@ -29,6 +29,7 @@ CHOICES = (
     ["Newton's first law", "newtons second law", "the law of newton", "a) law", "not law, but force"],
     ["a, b", "b and c", "x", " wave ", "is correct", "not sure"],
     list("zyxwvutsrqponmlkjihgfedcba"),
+    ["what?", "a  b", "b) mitosis", "b", "(d)", "mit and am", "Newton's", "caf\u00e9 b) am", "glass"],
 )
 PROSE = (
     "a i the is not rather than instead of as opposed to and or but would be was correct right best answer option "

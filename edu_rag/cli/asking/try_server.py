@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
+from types import FrameType
 from typing import Any
 
 import gradio as gr
@@ -168,6 +169,11 @@ class _Server(uvicorn.Server):  # type: ignore[misc]  # untyped where the extra 
         for connection in list(self.server_state.connections):
             connection.transport.abort()
         await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop at the first signal; uvicorn would answer a second one, while it stops, with a traceback."""
+        if not self.should_exit:
+            super().handle_exit(sig, frame)
 
 
 def serve(app: GuardedApp, listening: socket.socket) -> None:

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.util import find_spec
@@ -86,6 +87,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     shown_page = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
     shown_page.request("GET", "/gradio_api/heartbeat/shown")
     assert shown_page.getresponse().status == 200  # and the stream stays open
+    running.process.send_signal(signal.SIGINT)
+    time.sleep(0.02)  # two signals at once are one
     running.process.send_signal(signal.SIGINT)
     _, said = running.process.communicate(timeout=120)
     assert (running.process.returncode, "Traceback" in said) == (0, False), said
