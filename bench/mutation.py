@@ -80,7 +80,7 @@ class Group(NamedTuple):
 
 _READING = tuple(f"tests/harness/test_harness_{name}.py" for name in ("answers", "answer_verdicts", "usual_forms"))
 GROUPS = {
-    # Without late_pattern.py: it only works while modules are imported, before mutmut can change it.
+    # Without late_pattern.py: patterns that were compiled before mutmut changes it stay compiled. A test holds it.
     "answers": Group(("harness/reading/[!l]*.py",), _READING, "not real and not long_answer"),
     "outcomes": Group(("harness/judging/outcomes.py",), ("tests/harness/test_harness_outcomes.py",)),
     "free text": Group(

@@ -7,11 +7,14 @@ import random
 import re
 from importlib.resources import files
 
+import pytest
+
 from harness.reading import answers, usual_forms
 from harness.reading.abstentions import lexicon
 from harness.reading.answers import read_answer
 from harness.reading.claims import by_label
 from harness.reading.folding import fold_punctuation, fold_writing
+from harness.reading.late_pattern import late
 from harness.reading.reading_result import Reading
 
 LINES = [
@@ -100,3 +103,13 @@ def test_the_lexicon_is_every_spelling_of_its_lines_folded() -> None:
         parts = [part.split("|") for part in re.split("[()]", line[len(mark) :])]
         spelled[mark].update(fold_punctuation("".join(words)) for words in itertools.product(*parts))
     assert lexicon() == tuple(spelled.values())
+
+
+def test_a_late_pattern_is_compiled_when_it_is_first_used() -> None:
+    pattern = late("(a)B", re.IGNORECASE)
+    assert pattern.pattern == "(a)B"
+    for _ in range(2):
+        assert (pattern.fullmatch("ab") or [""])[1] == "a"
+    assert pattern.flags == re.compile("(a)B", re.IGNORECASE).flags
+    with pytest.raises(re.error):
+        late("(").search("")

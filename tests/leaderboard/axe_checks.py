@@ -12,8 +12,8 @@ from real_browser import PATIENCE_MS
 
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 ALL_WINDOWS = ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark"))
-WINDOWS = ALL_WINDOWS if NIGHTLY else ((1280, "light"), (390, "dark"))
-"""Widths and colour schemes in which pages are checked: at night all four."""
+BOTH = ((1280, "light"), (390, "dark"))
+"""The widths and colour schemes by day."""
 _ALIKE = """() => {
   const looks = new Map(), seen = new Set();
   const look = (element) => {
@@ -61,7 +61,7 @@ def page_violations(
 
     `paths`: files, or addresses of a server, which pages need that read files of the site.
     `scripts`: whether a page's own scripts run. They are kept from it by the wire, since axe itself is a script.
-    `windows`: those of each page; without it, one of WINDOWS for each page in turn.
+    `windows`: those of each page; without it, one of BOTH for each page in turn, at night all four.
     """
     found: dict[str, list[str]] = {}
     # Our policy forbids scripts from elsewhere; the browser's own tools may pass it.
@@ -75,7 +75,7 @@ def page_violations(
         address = path if isinstance(path, str) else path.as_uri()
         page.goto(address, wait_until="networkidle")
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-        for width, scheme in windows or [WINDOWS[number % len(WINDOWS)]]:
+        for width, scheme in windows or [BOTH[number % 2]]:
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=scheme)
             if broken := violations(page):

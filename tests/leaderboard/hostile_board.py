@@ -10,8 +10,8 @@ from typing import Any
 import fixture_board as made
 
 WIDE = "W" if os.environ.get("EDU_RAG_NIGHTLY") else "M"
-"""A wide letter. Two W are kerned, so that Chromium shapes a word of them again for each line that it breaks: a page
-with 10,000 takes five seconds of layout, and one with 10,000 M no time.
+"""A wide letter. Chromium kerns WW, and shapes the word again at every line break: 10,000 W take 5 s of layout, and
+10,000 M almost none.
 """
 HOSTILE = (
     "<script>window.harmed=1</script>",

@@ -290,8 +290,8 @@ def _predictions(questions: Sequence[Question], shift: int) -> bytes:
 
 
 def _card(number: int, dataset: Dataset, n: int, predictions: bytes | None) -> made.ScoreCard:
-    """The groups of a step in turn through the declared fields, and a step later in other fields; each second system is
-    withdrawn, in words of two groups.
+    """The groups of a step rotate through the declared fields, and the next step starts one field later; each second
+    system is withdrawn, in words of two groups.
     """
     step = [number + (number // STEP + at) % STEP for at in range(STEP)]
     text, text_b, text_c, text_d = (text_at(step[at % STEP]) for at in range(4))
@@ -313,7 +313,7 @@ def _card(number: int, dataset: Dataset, n: int, predictions: bytes | None) -> m
         outside_knowledge=every_b,
         tqa_overlap=every_c,
         models=groups,
-        links=(*groups[:5], *LINKS, *groups[5:]),  # a page shows twenty
+        links=(*(group_at(at)[0] for at in sorted(step)), *LINKS, *groups),  # a page shows twenty
         withdrawn=f"{every} {all_at(number - 1)}" if number // STEP % 2 else "",
         blind=number // STEP % 5 == 0,
         runnable=number // STEP % 3 == 0,

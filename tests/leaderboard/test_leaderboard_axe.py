@@ -7,7 +7,7 @@ from typing import Any
 
 import fixture_board as made
 import pytest
-from axe_checks import NIGHTLY, page_violations, violations
+from axe_checks import BOTH, NIGHTLY, page_violations, violations
 from hostile_board import write_hostile
 from real_browser import opened
 from site_server import served
@@ -16,7 +16,6 @@ from whole_site import kinds
 
 MORE = ("compare.html?table=quiz.v1.val&a=alpha&b=beta", "questions/quiz-v1-val/index.html?q=volcano")
 """Pages after somebody chose something."""
-BOTH = ((1280, "light"), (390, "dark"))
 PAGES = ("board.html", "embed/tqa.v1.val.html", "systems/tqa.v1.val/self-rag-7b.html")
 
 

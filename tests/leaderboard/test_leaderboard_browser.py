@@ -89,7 +89,7 @@ def test_hostile_metadata_runs_nothing_and_stretches_nothing(browser: Any, sites
     page, troubles = opened(browser, sites / "hostile/board.html", viewport={"width": 390, "height": 800})
     pages = sorted((sites / "hostile").rglob("*.html"))
     systems = [path for path in pages if "systems" in path.parts]
-    # By day the pages of a third of the systems; test_leaderboard_hostile_site.py reads those of each in the browser.
+    # By day the pages of a third of the systems; the board has the names of all.
     left_out = set() if NIGHTLY else set(systems) - set(random.Random("systems").sample(systems, 7))
     for path in (path for path in pages if path not in left_out):
         page.goto(path.as_uri())

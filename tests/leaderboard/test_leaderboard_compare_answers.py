@@ -177,7 +177,7 @@ MARKED: tuple[tuple[Any, Any, str], ...] = (
 def test_marks_know_evidence_by_its_place_and_its_words(browser: Any, base: str) -> None:
     page, _ = opened(browser, f"{base}hostile/compare.html")
     for quote, spans, expected in MARKED:
-        assert page.evaluate(f"([quote, spans]) => ({MARKS})(quote, spans)", [quote, spans]) == expected
+        assert page.evaluate(f"([quote, spans]) => ({MARKS})(quote, spans)", [quote, spans]) == expected, (quote, spans)
     page.context.close()
 
 
@@ -217,9 +217,10 @@ def test_no_comparison_is_wider_than_the_window_or_breaks_a_rule_of_axe(browser:
         page.emulate_media(color_scheme=scheme)
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
         assert violations(page) == []
-    page.emulate_media(media="print")
-    assert page.locator("select:visible, button:visible").count() == 0
-    assert page.locator("article.flip:visible").count() == 10
+        page.emulate_media(media="print")
+        assert page.locator("select:visible, button:visible").count() == 0
+        assert page.locator("article.flip:visible").count() == 10
+        page.emulate_media(media="screen")
 
 
 @pytest.mark.parametrize("width", [390, pytest.param(1200, marks=pytest.mark.nightly)])

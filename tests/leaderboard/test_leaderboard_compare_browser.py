@@ -140,7 +140,7 @@ def test_an_address_that_cannot_be_shown_has_one_reason(browser: Any, base: str)
     for asked, told, left in REASONS:
         page.goto(f"{base}plain/compare.html{asked}")
         page.locator("#trouble:visible").wait_for()
-        assert page.locator("#trouble").inner_text() == f"{told} {CHOOSE}"
+        assert page.locator("#trouble").inner_text() == f"{told} {CHOOSE}", asked
         assert page.locator("[role=alert]:visible").count() == 1
         assert page.locator("#verdict, #comparison").all_inner_texts() == ["", ""]
         assert tuple(page.locator(f"#choose-{name}").input_value() for name in ("table", "a", "b")) == left

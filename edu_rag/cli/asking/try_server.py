@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
@@ -171,8 +172,8 @@ class _Server(uvicorn.Server):  # type: ignore[misc]  # untyped where the extra 
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop at the first signal; uvicorn would answer a second one, while it stops, with a traceback."""
-        if not self.should_exit:
+        """Stop at the first Ctrl-C; uvicorn would answer a second one, while it stops, with a traceback."""
+        if not (self.should_exit and sig == signal.SIGINT):
             super().handle_exit(sig, frame)
 
 

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.util import find_spec
@@ -87,8 +86,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     shown_page = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
     shown_page.request("GET", "/gradio_api/heartbeat/shown")
     assert shown_page.getresponse().status == 200  # and the stream stays open
-    running.process.send_signal(signal.SIGINT)
-    time.sleep(0.02)  # two signals at once are one
     running.process.send_signal(signal.SIGINT)
     _, said = running.process.communicate(timeout=120)
     assert (running.process.returncode, "Traceback" in said) == (0, False), said
@@ -225,6 +222,17 @@ def test_the_server_answers_what_the_page_needs_and_nothing_else(
         assert "*" not in policy
         page = answer.read().decode()
         assert "</script><script>document.title" not in page  # the questions are part of the page's own script
+
+
+def test_a_second_ctrl_c_while_the_server_stops_changes_nothing() -> None:
+    import uvicorn
+
+    from edu_rag.cli.asking.try_server import _Server
+
+    server = _Server(uvicorn.Config(lambda: None))
+    for _ in range(2):
+        server.handle_exit(signal.SIGINT, None)
+    assert (server.should_exit, server.force_exit, server._captured_signals) == (True, False, [signal.SIGINT])
 
 
 def test_a_foreign_host_name_and_an_endless_body_are_refused(served: Served) -> None:
