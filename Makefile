@@ -38,7 +38,7 @@ check-code:
 	$(BIN)/lint-imports
 
 check-tests:
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not (browser or sandbox or model or process or slow)"
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not (browser or sandbox or model or process or slow)"
 
 site: .venv/.ready-demo ## the board of the committed results, in site/; SITE_FLAGS="--dataset DIR" shows its questions
 	$(BIN)/edu-rag board leaderboard/results --submissions submissions --out site $(SITE_FLAGS)
