@@ -91,9 +91,9 @@ def _box(line: IsoLine) -> Box:
 
 
 def _texts(name: ShortName, role: RoleName) -> tuple[Text, ...]:
-    if role == "blind":
-        return (Text(fit(name.text, SIZE, _WIDEST), may_stray=False),)
-    return tuple(Text(fit(words, SIZE, _WIDEST)) for words in dict.fromkeys((name.label, name.text)))
+    """Names that may be next to the mark, and nowhere else: the picture joins no name to its mark by a line."""
+    words = (name.text,) if role == "blind" else dict.fromkeys((name.label, name.text))
+    return tuple(Text(fit(each, SIZE, _WIDEST), may_stray=False) for each in words)
 
 
 def _weight(system: System) -> int:
