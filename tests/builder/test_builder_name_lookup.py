@@ -167,7 +167,10 @@ def test_silent_names_hold_up_no_other_name() -> None:
         return answers, n_ended
 
     with name_server(reply) as server:
-        assert asyncio.run(run(server)) == ([BOTH] * 50, 0)
+        answers, n_ended = asyncio.run(run(server))
+    assert n_ended == 0
+    # On a busy machine one of the two kinds of addresses may come too late, and is not waited for.
+    assert [answer for answer in answers if not answer or not set(answer) <= set(BOTH)] == []
 
 
 @pytest.mark.slow
