@@ -11,6 +11,7 @@ from threading import Thread
 import pytest
 from dnslib import AAAA, QTYPE, RCODE, RR, A, DNSRecord
 
+from builder.fetch import name_lookup
 from builder.fetch.name_lookup import NameFaultError, NameServers, hosts_file
 from builder.fetch.settings import FetchConfig, server_of
 from edu_rag.errors import RecordError
@@ -151,7 +152,10 @@ def test_a_name_server_that_is_silent_or_has_no_route_is_named_so() -> None:
     assert str(away).startswith("the name server cannot be reached")
 
 
-def test_silent_names_hold_up_no_other_name() -> None:
+def test_silent_names_hold_up_no_other_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Else a busy machine, which needs longer than this for the second kind of address, would lose it.
+    monkeypatch.setattr(name_lookup, "_OTHER_KIND_S", 60.0)
+
     def reply(record: DNSRecord) -> list[bytes]:
         return [] if "silent" in str(record.q.qname) else good(record)
 
@@ -167,10 +171,7 @@ def test_silent_names_hold_up_no_other_name() -> None:
         return answers, n_ended
 
     with name_server(reply) as server:
-        answers, n_ended = asyncio.run(run(server))
-    assert n_ended == 0
-    # On a busy machine one of the two kinds of addresses may come too late, and is not waited for.
-    assert [answer for answer in answers if not answer or not set(answer) <= set(BOTH)] == []
+        assert asyncio.run(run(server)) == ([BOTH] * 50, 0)
 
 
 @pytest.mark.slow
