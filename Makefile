@@ -27,7 +27,7 @@ nightly: .venv/.ready-dev ## run all tests with their exhaustive forms
 frameworks: .venv/.ready-dev ## run the tests with other frameworks, each in its own environment
 	.ci/frameworks
 
-# The parts run side by side: mypy and the tests take a core each.
+# The parts run side by side. The tests take three processes: with two, a fifth of two cores was idle.
 check: .venv/.ready-dev ## lint, types, contracts and the quick tests, in about a minute
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-code check-tests
 
