@@ -126,7 +126,7 @@ def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
 
 def alone(text: str, choices: Mapping[str, str]) -> str | None:
     """The choice that a text names and says nothing else, by label, text or both; a lead may come first."""
-    text = _without_lead(text).strip()
+    text = without_lead(text).strip()
     by_both = [match for form in (LABEL_AND, LABEL_SPACE, TEXT_LABEL) if (match := form.fullmatch(text))]
     for match in by_both:
         if match["label"] in choices and is_own(
@@ -168,7 +168,8 @@ def _by_text_and_more(text: str, choices: Mapping[str, str]) -> Reading | None:
     return found and _with_remark(*found, choices, f"the text of choice {found[0]}, completed")
 
 
-def _without_lead(written: str) -> str:
+def without_lead(written: str) -> str:
+    """A folded text without `the answer is` and the like before it; no space need come after these: `answermitosis`."""
     for _ in range(3):  # `Answer: The answer is b`
         lead = LEAD.match(written)
         written = written[lead.end() :].strip() if lead else written
@@ -200,7 +201,7 @@ def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
     if QUESTION.search(written):
         one = alone(written.replace("?", ""), choices) or (truths(choices) and len(names(line, choices)) == 1)
         return by_text(line, choices, STRICT) or (unparseable("only asks") if one else None)
-    stripped = _without_lead(written)
+    stripped = without_lead(written)
     for text in dict.fromkeys((written, stripped)):
         tail = line.strip()[-len(text) :]
         reading = _claim_of(text, tail if fold_writing(tail) == text else text, choices)
@@ -225,7 +226,7 @@ def refusal(text: str, choices: Mapping[str, str]) -> Reading:
         if not wholly_abstains(text) and leans(text, choices):
             return unparseable("says that it does not know, and names a choice")
         return abstained("says that it does not know")
-    if SEVERAL.fullmatch(_without_lead(written)) or len(found) > 1:
+    if SEVERAL.fullmatch(without_lead(written)) or len(found) > 1:
         return unparseable("names more than one choice")
     if NEGATION.search(written):
         return unparseable("a negation, which names no choice")
@@ -239,6 +240,6 @@ def refusal(text: str, choices: Mapping[str, str]) -> Reading:
 def begins_with_label(line: str, choices: Mapping[str, str]) -> bool:
     """Whether prose begins with a marked label or one after a lead (`(a) is …`, `Option A …`); `A cell …` does not."""
     written = fold_writing(line)
-    stripped = _without_lead(written)
+    stripped = without_lead(written)
     match = OPTION_LABEL.match(written) or MARKED_LABEL.match(written) or MARKED_LABEL.match(stripped)
     return match is not None and (match["label"] or match["bare"]) in choices

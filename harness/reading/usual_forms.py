@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from harness.reading.claims import without_lead
 from harness.reading.folding import fold_writing
 from harness.reading.patterns import LABEL
 from harness.reading.reading_result import Reading, named
@@ -58,7 +59,7 @@ def _related(answer: str) -> frozenset[str]:
     if not _LETTERS.fullmatch(answer):
         return frozenset()
     written = answer.lower().rstrip(".!")
-    words = written.replace("'", "").split()
+    words = [*written.replace("'", "").split(), *without_lead(written).replace("'", "").split()]
     parts = {word[:n] for word in words for n in range(_PART, len(word))}
     pieces = written.replace("'", " ").split()  # `can't.` ends in a `t` that may be a label
     return frozenset({"true", *parts, *words, *pieces, *(word.rstrip("s") for word in words)})

@@ -58,6 +58,7 @@ def _answer(rng: random.Random, choices: dict[str, str]) -> str:
             f"{rng.choice(['', '('])}{rng.choice([label, label.upper()])}{mark}{rng.choice([text, text, other])}",
             _phrase(rng).capitalize() + rng.choice(["", ".", "!", f" {rng.choice(WORDS)}", f", {text}"]),
             " ".join(rng.choices([*WORDS, text, other, label, f"({label})"], k=rng.randint(1, 5))),
+            rng.choice(["Answer", "final answer", "my choice", "option"]) + rng.choice([text, label, other]),
             text + rng.choice([".", "?", f" because {other}", f", not {other}", " is correct", " (high confidence)"]),
         ]
     )
@@ -93,6 +94,7 @@ def test_a_choice_that_might_have_to_do_with_the_answer_sends_it_the_long_way() 
     for text in ("I don't", "know", "knows", "do_nt", "True", "kno\u00e9", "don't", "dont"):
         assert not usual_forms.is_unrelated("I don't know", {"a": "mitosis", "b": text})
     assert not usual_forms.is_unrelated("I am unsure", {"a": "mitosis", "b": "the unsur"})
+    assert not usual_forms.is_unrelated("Answermitosis", {"a": "mitosis", "b": "2 x 3"})  # no space need follow a lead
     assert not usual_forms.is_unrelated("I have a doubt", {"a": "mitosis", "b": "2 x 3"})  # `a` may be the label
 
 
