@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -59,6 +59,37 @@ def system_lookup(host: str) -> list[str]:
     except UnicodeError as error:
         raise OSError(f"no host name: {error}") from None
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def without_route(address: str) -> str:
+    """What the system says if it has no route to an address; empty if it has one. Nothing is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as door:
+            door.connect((address, 53))
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+class NoRouteError(OSError):
+    """A host that has only IPv6 addresses, to which this machine has no route."""
+
+
+def with_route(host: str, found: Sequence[str]) -> list[str]:
+    """The addresses of a host that can be dialled: without those of IPv6 if this machine has no route to them.
+
+    Else a dead host with both kinds of addresses would look as if this machine had lost its network. Raises
+    NoRouteError.
+    """
+    sixes = [address for address in found if ":" in address]
+    fault = without_route(sixes[0]) if sixes else ""
+    if not fault:
+        return list(found)
+    others = [address for address in found if address not in sixes]
+    if not others:
+        raise NoRouteError(f"{host} has only IPv6 addresses, and this machine has no route to them")
+    return others
 
 
 Doors = set[tuple[str, int]]

@@ -38,7 +38,7 @@ from builder.fetch.hit_detail import detail_of
 from builder.fetch.hop import Hopper, HopResponse, dialled, no_address
 from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
 from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
-from builder.fetch.proxies import proxy_doors, proxy_for
+from builder.fetch.proxies import is_unusable, named, proxy_doors, proxy_for
 from builder.fetch.robots import Robots, robots_of
 from builder.urls import host_of
 
@@ -218,7 +218,8 @@ class Crawl:
             was_there=_was_there(got),
             certificate=_certificate_fault(got),
             sent_away_at=walk.sent_away_at if sign.startswith(SENT_TO) else None,
-            is_local="unreachable" in got.detail or "cannot be reached" in got.detail,
+            is_local=_is_local(got.detail),
+            is_proxys=is_unusable(got.detail),
         )
         return got, seen
 
@@ -255,7 +256,7 @@ class Crawl:
         def concerns(host: str) -> bool:
             return registered is None or registered_host(host) in registered
 
-        self._names.forget_failures(concerns)
+        self._names.forget(concerns)
         self._breakers.forget(concerns)
         # A file that could not be read is asked for again in any case: every later page of its host has met it.
         for origin in [origin for origin, robots in self._robots.items() if robots.closed or robots.read_at >= began]:
@@ -356,7 +357,7 @@ class Crawl:
     def _wait_s(self, answer: HopResponse) -> float | None:
         if answer.got.status not in _RETRIED_STATUSES or not answer.retry_after:
             return None
-        wait_s = retry_after_s(answer.retry_after, self._now())
+        wait_s = retry_after_s(answer.retry_after, self._now(), answer.date)
         return wait_s if wait_s is not None and wait_s <= self._settings.max_retry_wait_s else None
 
     async def _request(self, walk: _Walk, key: str) -> HopResponse:
@@ -399,7 +400,7 @@ class Crawl:
         if answer.got.outcome != "kept":
             walk.share.give_back()
         is_silent = is_unanswered(answer.got) or self._is_proxys(answer.got)
-        if not (self.watch.is_tainted(asked_at) and is_silent):
+        if not (is_silent and (self.watch.is_tainted(asked_at) or _is_local(answer.got.detail))):
             self._breakers.note(host, answered=answer.answered)
         return answer
 
@@ -421,6 +422,11 @@ def _was_there(got: Fetched) -> bool:
     if got.outcome != "connection" or got.detail.startswith(BREAKER):
         return False
     return not got.detail.startswith(ROBOTS_UNREAD) or detail_of(got.outcome, got.status, got.detail) == "closed"
+
+
+def _is_local(detail: str) -> bool:
+    """Whether this machine reports that no host can be asked: it has no network, or its proxy cannot be used."""
+    return "unreachable" in detail or "cannot be reached" in detail or is_unusable(detail)
 
 
 _BAD_CERTIFICATE = re.compile(r"certificate verify failed: ([^,(]+)")
@@ -465,6 +471,7 @@ async def crawl(
     room = max(settings.workers, min(_WINDOW, 8 * settings.workers))
     window = asyncio.Semaphore(room)
     proxies = proxy_doors(settings.proxy)
+    way_out = named(proxies)
     names = GuardedResolver(hosts, lookup, proxies)
     async with (
         _session(settings, hosts, names, proxies) as session,
@@ -480,6 +487,7 @@ async def crawl(
             spawn=group.create_task,
             landmarks=[(politeness_key(url), url) for url in landmarks if host_of(url) not in hosts],
             widen=lambda n: _release(window, n),
+            way_out=f"{way_out} and this machine's network" if way_out else "this machine's network",
             monotonic=monotonic,
             sleep=sleep,
         )

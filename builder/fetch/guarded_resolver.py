@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from builder.fetch.addresses import NOT_PUBLIC, Doors, Lookup, RefusedAddressError
+from builder.fetch.addresses import NOT_PUBLIC, Doors, Lookup, RefusedAddressError, with_route
 from builder.urls import literal_address
 from edu_rag.network.public_addresses import is_public
 
@@ -36,7 +36,7 @@ class GuardedResolver(AbstractResolver):
         self._lookup = lookup
         self._running: dict[str, asyncio.Task[list[str] | OSError]] = {}
         self._cache: OrderedDict[str, tuple[float, list[str] | OSError]] = OrderedDict()
-        self._outdated: set[str] = set()  # names whose running lookup may fail because of an outage
+        self._outdated: set[str] = set()  # names whose running lookup may meet an outage
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -46,13 +46,13 @@ class GuardedResolver(AbstractResolver):
             address, mapped = self._hosts[host]
             return [_result(host, address, mapped)]
         if (host, port) in self._proxies:
-            found = await self._lookup(host)
+            found = with_route(host, await self._lookup(host))
             self._proxies.update((address, port) for address in found)
             return [_result(host, address, port) for address in found]
         return [_result(host, address, port) for address in await self.addresses(host)]
 
     async def addresses(self, host: str) -> list[str]:
-        """The addresses of a host that is not served here. Raises OSError, RefusedAddressError."""
+        """The addresses of a host that is not served here. Raises OSError, RefusedAddressError, NoRouteError."""
         known = self._cache.get(host)
         if known is None or known[0] <= time.monotonic():
             if host not in self._running:
@@ -62,7 +62,7 @@ class GuardedResolver(AbstractResolver):
             found = known[1]
         if isinstance(found, OSError):
             raise found.with_traceback(None)
-        return found
+        return with_route(host, found)
 
     async def _learn(self, host: str) -> list[str] | OSError:
         try:
@@ -73,7 +73,7 @@ class GuardedResolver(AbstractResolver):
             del self._running[host]
         is_outdated = host in self._outdated
         self._outdated.discard(host)
-        if isinstance(found, OSError) and is_outdated:
+        if is_outdated:
             return found
         self._cache[host] = (time.monotonic() + (_FAILED_S if isinstance(found, OSError) else _CACHED_S), found)
         self._cache.move_to_end(host)
@@ -95,12 +95,11 @@ class GuardedResolver(AbstractResolver):
                 raise RefusedAddressError(f"{host} is {address}, {NOT_PUBLIC}")
         return found
 
-    def forget_failures(self, concerns: Callable[[str], bool]) -> None:
-        """Ask again for those of the names that have no address: the name service may not have been there."""
+    def forget(self, concerns: Callable[[str], bool]) -> None:
+        """Ask again for these names: the name service may not have been there, or a portal may have answered for it."""
         self._outdated.update(filter(concerns, self._running))
-        for host in [host for host, (_, found) in self._cache.items() if isinstance(found, OSError)]:
-            if concerns(host):
-                del self._cache[host]
+        for host in list(filter(concerns, self._cache)):
+            del self._cache[host]
 
     async def close(self) -> None:
         """Nothing to let go of: the lookup belongs to its maker."""

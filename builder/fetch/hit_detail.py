@@ -16,7 +16,7 @@ _NETWORK: Signs = (
     (("name server gave no answer",), "name_server_silent"),
     (("name server cannot be reached",), "no_network"),
     (("ConnectionRefused", "Connect call failed", "Connection refused"), "refused"),
-    (("unreachable", "No route"), "no_network"),
+    (("unreachable", "No route", "no route"), "no_network"),
     (("SSL", "Certificate", "certificate", "TLS"), "tls"),
     (("ConnectionReset", "reset by peer", "Broken pipe", "ServerDisconnected", "Server disconnected"), "closed"),
     (("ayload", "compress", "is cut"), "cut"),

@@ -11,12 +11,12 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 import aiohttp
 from yarl import URL
 
-from builder.fetch.addresses import RefusedAddressError
+from builder.fetch.addresses import NoRouteError, RefusedAddressError
 from builder.fetch.answer_sign import look_of
 from builder.fetch.body import BodyError, check_headers, check_length, check_start, check_type, read_body
 from builder.fetch.fetched import NOT_FOUND, STATUS, Fetched
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
-from builder.fetch.proxies import proxy_for
+from builder.fetch.proxies import NO_PROXY_REACHED, PROXY_ERROR, WANTS_PASSWORD, proxy_for
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from builder.sites.site_folders import SCHEME_HEADER
 from builder.urls import host_of, literal_address
@@ -34,11 +34,15 @@ Grow = Callable[[asyncio.Timeout], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class HopResponse:
-    """The result of a hop: the fetch so far, the redirect's target, the host's requests, whether it answered."""
+    """The result of a hop: the fetch so far, the redirect's target, the host's requests, whether it answered.
+
+    `date` is the host's time, against which a time in `retry_after` counts.
+    """
 
     got: Fetched
     target: str | None = None
     retry_after: str = ""
+    date: str = ""
     answered: bool = True
 
 
@@ -88,6 +92,8 @@ def no_address(error: OSError) -> tuple[str, str]:
     """Outcome and detail for a host that has no address, or one that must not be dialled."""
     if isinstance(error, RefusedAddressError):
         return "refused_address", error_text(error)
+    if isinstance(error, NoRouteError):
+        return "connection", str(error)
     return "dns", str(error)[:200] or type(error).__name__
 
 
@@ -118,19 +124,22 @@ class Hopper:
         except (
             aiohttp.ClientHttpProxyError
         ) as error:  # its text holds the proxy's address, with a password if it has one
-            return self._failed(request, "connection", f"ProxyError: status {error.status}")
+            return self._failed(request, "connection", f"{PROXY_ERROR}status {error.status}")
         except aiohttp.ClientProxyConnectionError as error:
-            return self._failed(
-                request, "connection", f"ProxyError: no connection to the proxy: {error_text(error.os_error)}"
-            )
-        except aiohttp.ClientConnectorDNSError as error:  # its address was forgotten since it was looked up
-            return self._failed(request, *no_address(error.os_error))
+            return self._without_proxy(request, error_text(error.os_error))
+        except aiohttp.ClientConnectorDNSError as error:
+            if request.proxy is not None:
+                return self._without_proxy(request, f"its name has no address: {error_text(error.os_error)}")
+            return self._failed(request, *no_address(error.os_error))  # it was forgotten since it was looked up
         except aiohttp.ClientConnectorError as error:
             refused = isinstance(error.os_error, RefusedAddressError)
             outcome = "refused_address" if refused else "connection"
             return replace(self._failed(request, outcome, error_text(error.os_error)), answered=refused)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return self._failed(request, "connection", error_text(error))
+
+    def _without_proxy(self, request: _Request, why: str) -> HopResponse:
+        return self._failed(request, "connection", f"{PROXY_ERROR}{NO_PROXY_REACHED}: {why}")
 
     @staticmethod
     def _failed(request: _Request, outcome: str, detail: str) -> HopResponse:
@@ -154,23 +163,27 @@ class _Request:
         self._session, self._settings, self.got, self._headers = session, settings, got, headers
         self._grow, self._page, self._is_served = grow, page, is_served
         self.status: int | None = None
+        self.proxy = None if is_served else proxy_for(got.final_url, settings.proxy)
 
     async def answer(self, left_s: float) -> HopResponse:
         """The answer. Raises TimeoutError, BodyError, aiohttp.ClientError, OSError, ValueError."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + max(left_s, 0.001)
         url = dialled(self.got.final_url)
-        proxy = None if self._is_served else proxy_for(self.got.final_url, self._settings.proxy)
         if SCHEME_HEADER in self._headers:
             url = url.with_scheme("http")
         async with asyncio.timeout_at(min(deadline, loop.time() + self._settings.first_byte_s)) as clock:
-            async with self._session.get(url, allow_redirects=False, headers=self._headers, proxy=proxy) as response:
+            async with self._session.get(
+                url, allow_redirects=False, headers=self._headers, proxy=self.proxy
+            ) as response:
                 self.status = response.status
                 clock.reschedule(deadline)
                 return await self._read(response, clock)
 
     async def _read(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> HopResponse:
         got = replace(self.got, status=response.status)
+        if self.proxy is not None and response.status == WANTS_PASSWORD:
+            return HopResponse(replace(self.got, outcome="connection", detail=f"{PROXY_ERROR}status {WANTS_PASSWORD}"))
         location = response.headers.get("Location")
         if response.status in REDIRECTS and location:
             return HopResponse(got, target=target_of(got.final_url, location))
@@ -182,7 +195,8 @@ class _Request:
             if self._page and response.status in NOT_FOUND:
                 got = replace(got, error_look=await self._look(response, clock))
             answered = response.status < 500 and response.status != 429
-            return HopResponse(got, retry_after=response.headers.get("Retry-After", ""), answered=answered)
+            after, date = (response.headers.get(name, "") for name in ("Retry-After", "Date"))
+            return HopResponse(got, retry_after=after, date=date, answered=answered)
         return HopResponse(await self._body(replace(got, headers=headers_of(response)), response, clock))
 
     async def _look(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> str:

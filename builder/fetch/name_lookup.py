@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import dns.resolver
 from dns.rdtypes.IN.A import A
 from dns.rdtypes.IN.AAAA import AAAA
 
+from builder.fetch.addresses import without_route
 from builder.fetch.fetched import UNKNOWN_NAME
 from builder.fetch.settings import Server
 
@@ -25,6 +25,8 @@ HOSTS_FILE = Path("/etc/hosts")
 _KINDS = ("A", "AAAA")
 _OTHER_KIND_S = 0.1
 """How long the second kind of address is waited for once the first is there (RFC 8305 section 3 has 50 ms)."""
+_CLOCK_FAULT_S = 0.05
+"""A lookup that ends so long before its time is up ends because the wall clock was set."""
 _FILE_BYTES = 1_000_000
 
 
@@ -120,13 +122,25 @@ class NameServers:
         return True
 
     async def _ask(self, host: str, kind: str) -> list[str]:
-        answer = await self._resolver.resolve(host, kind, search=False, lifetime=self._wait_s, raise_on_no_answer=False)
-        return [str(record.address) for record in answer if isinstance(record, A | AAAA)]
+        """The addresses of one kind. dnspython measures time by the wall clock, which may be set meanwhile."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._wait_s
+        async with asyncio.timeout_at(end):
+            while True:
+                try:
+                    answer = await self._resolver.resolve(
+                        host, kind, search=False, lifetime=end - loop.time(), raise_on_no_answer=False
+                    )
+                except dns.resolver.LifetimeTimeout:
+                    if end - loop.time() < _CLOCK_FAULT_S:
+                        raise
+                else:
+                    return [str(record.address) for record in answer if isinstance(record, A | AAAA)]
 
     def _fault(self, faults: Sequence[BaseException | None]) -> NameFaultError:
         """Why a lookup has no address. That one kind of address does not exist says nothing about the other."""
         for fault in faults:
-            if isinstance(fault, dns.resolver.LifetimeTimeout):
+            if isinstance(fault, dns.resolver.LifetimeTimeout | TimeoutError):
                 return NameFaultError(self._without_route() or f"the name server gave no answer in {self._wait_s:g} s")
             if isinstance(fault, dns.resolver.NoNameservers):
                 return NameFaultError(self._without_route() or "the name server cannot find out")
@@ -137,13 +151,9 @@ class NameServers:
     def _without_route(self) -> str:
         """What to say if this machine has no route to a name server: a datagram to it may be lost without an error."""
         for server in self._resolver.nameservers:
-            address = str(getattr(server, "address", server))
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            try:
-                with socket.socket(family, socket.SOCK_DGRAM) as door:
-                    door.connect((address, 53))  # sends nothing
-            except OSError as error:
-                return f"the name server cannot be reached: {error.strerror or error}"
+            fault = without_route(str(getattr(server, "address", server)))
+            if fault:
+                return f"the name server cannot be reached: {fault}"
         return ""
 
 

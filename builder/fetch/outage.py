@@ -42,6 +42,7 @@ So often is a URL fetched again at most where this machine alone says that the n
 _N_LANDMARKS, _N_PROBES = 16, 3
 _N_RECENT = 256
 """So many sightings are remembered, to see whether pages came at the moment when a host sent a URL away."""
+_OF_CLOCK = ("certificate has expired", "certificate is not yet valid")
 _GRACE_S = 1.0
 """So long do probes of what had failed have once the network is known to be there: if one answers, it was an outage."""
 
@@ -58,8 +59,9 @@ class Sighting:
 
     `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `was_there`: the host answered
     before the connection failed, or closed it; `certificate`: what is wrong with the one that it showed; `is_local`:
-    this machine reports that it has no network. `begun`: when the attempt began, its wait for robots.txt included;
-    `started`: its first request; `sent_away_at`: when it was sent to another registered host, if it was.
+    this machine reports that it has no network, or (`is_proxys`) that its proxy cannot be used. `begun`: when the
+    attempt began, its wait for robots.txt included; `started`: its first request; `sent_away_at`: when it was sent to
+    another registered host, if it was.
     """
 
     url: str
@@ -73,6 +75,7 @@ class Sighting:
     was_there: bool = False
     certificate: str = ""
     is_local: bool = False
+    is_proxys: bool = False
     begun: float = math.inf
     sent_away_at: float | None = None
 
@@ -106,7 +109,8 @@ class OutageWatch:
 
     The crawl reports the beginning and the end of each visit and asks `verdict` for each result. `probe` fetches a URL
     and says how that ended; `recover` forgets failures that were learned since a time, of all registered hosts or of
-    some. `room` is how many visits there can be; `widen` makes room for more of them.
+    some. `room` is how many visits there can be; `widen` makes room for more of them. `way_out` is what a user has to
+    check if the network stays away.
     """
 
     def __init__(
@@ -119,11 +123,13 @@ class OutageWatch:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         landmarks: Iterable[tuple[str, str]] = (),
         widen: Callable[[int], None],
+        way_out: str = "this machine's network",
         monotonic: Monotonic = time.monotonic,
         sleep: Pause = asyncio.sleep,
     ) -> None:
         self._give_up_after_s, self._room = give_up_after_s, room
         self._probe, self._recover, self._spawn, self._widen = probe, recover, spawn, widen
+        self._way_out = way_out
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
         self._common_faults: OrderedDict[str, str] = OrderedDict()
@@ -235,7 +241,8 @@ class OutageWatch:
         self._count(held.seen)
         held.run = self._run_hosts
         is_long = len(self._run_hosts) >= MANY_HOSTS and self.monotonic() - self._run_began >= QUIET_S
-        if is_long or (self._is_suspect(held) and self._landmarks and held.may_come_again()):
+        is_plain = self._is_suspect(held) and (self._landmarks or held.seen.is_proxys)
+        if is_long or (is_plain and held.may_come_again()):
             self._suspect()
         else:
             self._look_for_a_stall()
@@ -441,7 +448,9 @@ class OutageWatch:
 
     def _given_up(self) -> OutageError:
         what = f"the network was away for {self._give_up_after_s:,.0f} s ({self._cause()})"
-        return OutageError("fetch", what, "check this machine's network, then run the same command to resume")
+        has_clock = any(part in what for part in _OF_CLOCK)
+        check = f"this machine's clock, {self._way_out}" if has_clock else self._way_out
+        return OutageError("fetch", what, f"check {check}, then run the same command to resume")
 
     def _targets(self) -> list[str]:
         """The pages of the next round of probes, others than in the last one."""
@@ -470,7 +479,7 @@ class OutageWatch:
         self._forget(self._doubtful(), also=self._landmarks.keys())
         targets, failed = self._targets(), {held.seen.url for held in self._doubtful()}
         waits = {asyncio.ensure_future(self._probe(url)) for url in targets}
-        probes, heard, is_up = list(waits), list[Sighting](), False
+        probes, heard, is_up, is_shut = list(waits), list[Sighting](), False, False
         self._has_failed_answered, still = False, set[tuple[str, str]]()
         try:
             while waits and not (is_up and self._has_failed_answered):
@@ -479,6 +488,8 @@ class OutageWatch:
                 )
                 if not done:
                     break
+                # The hosts that are asked without a proxy say nothing about it.
+                is_shut = is_shut or any(probe.result().is_proxys for probe in done)
                 heard += [seen for seen in (probe.result() for probe in done) if not self._looks_away(seen)]
                 is_up = any(self._shows_network(seen) for seen in heard)
                 self._has_failed_answered = any(seen.url in failed for seen in heard)
@@ -488,6 +499,8 @@ class OutageWatch:
             for probe in probes:
                 probe.cancel()
             await asyncio.gather(*probes, return_exceptions=True)
+        if is_shut:
+            return False
         if is_up:
             self._clear_portals(still)
         return is_up or self._are_answers_enough(heard, targets)

@@ -131,16 +131,27 @@ class Breakers:
 MAX_WAIT_S = 31 * 86_400.0
 
 
-def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """The seconds that a Retry-After header asks for, from either of its forms (RFC 9110, 10.2.3); None for others."""
+def retry_after_s(value: str | None, now: datetime, date: str | None = None) -> float | None:
+    """The seconds that a Retry-After header asks for, from either of its forms (RFC 9110, 10.2.3); None for others.
+
+    A time counts from the answer's own `Date` header: our clock may be wrong, or fixed for the build.
+    """
     text = (value or "").strip()
     if not text or len(text) > 100:
         return None
     if text.isascii() and text.replace(".", "", 1).isdigit():
         return min(float(text), MAX_WAIT_S)
+    when = _http_date(text)
+    if when is None:
+        return None
+    return min(max((when - (_http_date(date or "") or now)).total_seconds(), 0.0), MAX_WAIT_S)
+
+
+def _http_date(text: str) -> datetime | None:
+    if not text or len(text) > 100:
+        return None
     try:
         when = parsedate_to_datetime(text)
-        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
-        return min(max((when - now).total_seconds(), 0.0), MAX_WAIT_S)
+        return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
         return None

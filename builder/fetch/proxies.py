@@ -17,6 +17,11 @@ from edu_rag.errors import ConfigError
 from edu_rag.network.public_addresses import is_public
 
 NO_PROXY = "none"
+PROXY_ERROR = "ProxyError: "
+"""How the detail begins where the proxy gave no way to a host."""
+NO_PROXY_REACHED = "no connection to the proxy"
+WANTS_PASSWORD = 407
+_UNUSABLE = (f"{PROXY_ERROR}{NO_PROXY_REACHED}", f"{PROXY_ERROR}status {WANTS_PASSWORD}")
 _VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 
@@ -64,8 +69,18 @@ def proxy_for(url: str, setting: str = "") -> str | None:
     return str(found)
 
 
+def is_unusable(detail: str) -> bool:
+    """Whether a fetch failed because no host can be asked through the proxy: it is away, or wants a password."""
+    return any(part in detail for part in _UNUSABLE)
+
+
 def proxy_doors(setting: str) -> Doors:
     """The names or addresses, with their ports, of the proxies that may be dialled under a setting."""
     found = (proxy_for(f"{scheme}://page.example/", setting) for scheme in ("http", "https"))
     parts = [urlsplit(proxy) for proxy in found if proxy is not None]
     return {(part.hostname, part.port) for part in parts if part.hostname and part.port}
+
+
+def named(doors: Doors) -> str:
+    """The proxies as an error names them, without a password: empty if there is none."""
+    return " and ".join(f"the proxy {host}:{port}" for host, port in sorted(doors))

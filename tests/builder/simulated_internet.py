@@ -5,18 +5,20 @@ runs unchanged: real name resolution, real sockets to ports 80 and 443, and the 
 is a JSON file:
 
     hosts   by name: {"name": "live", "unknown", "fails", "silent", "late", "inside", "moves", "truncated" (over UDP),
-                               "chain" (of other names), "loop" (of names) or "chain_inside",
+                               "six" (IPv6 alone, to which no route leads), "both" (that too), "chain" (of other
+                               names), "loop" (of names) or "chain_inside",
                       "web": "live", "dead", "slow", "drip", "drip_head" or "bomb", "pages": n, "delay_s": s,
                       "tls": "live", "expired", "wrong_name" or "untrusted"}
     events  [{"after_pages": n, "what": one of EVENTS, "seconds": s or null, "hosts": [...] for "dead",
               "after_requests": n, if it begins before the first page,
+              "clock_s": s, if the wall clock of the commands is wrong by so much meanwhile,
               "pause_s": s, if it begins so long after the end of the one before}]
     runs    the commands, one after the other, each a list of words
 
 An event begins when so many pages have been served (and so many requests have come), and ends after its seconds, or
 with the command. A `moves` name has a public address when it is first asked for, and an inside one from then on. A host
 with `tls` answers on port 443 too: the commands trust the tests' authority (SSL_CERT_FILE), and nobody trusts a
-portal's certificate.
+portal's certificate. At PROXY there is an HTTP proxy, which knows all hosts.
 """
 
 from __future__ import annotations
@@ -37,17 +39,21 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
+from urllib.parse import urlsplit
 
 from dnslib import AAAA, CNAME, QTYPE, RCODE, RR, A, DNSRecord
 
 RESOLVER, PORTAL, LOGIN_HOST = "11.0.0.53", "11.0.0.80", "login.hotel-lan.com"
-_HERE = "/login-here"
+PROXY_HOST, PROXY_ADDRESS, PROXY_PORT = "proxy.school-lan.com", "11.0.0.31", 3128
+PROXY = f"http://{PROXY_HOST}:{PROXY_PORT}"
+_HERE, _CLOCK = "/login-here", "clock-s"
 LOGIN = b"<html><title>Hotel network</title><body><p>Welcome. Log in to use this network.</p></body></html>"
 _DEVICE, _WHOLE = "lo:1", "11.0.0.1"
 _SIOCSIFADDR, _SIOCSIFFLAGS, _SIOCSIFNETMASK, _IP_FREEBIND = 0x8916, 0x8914, 0x891C, 15
@@ -58,7 +64,12 @@ _GATEWAY_STATUSES = (502, 503, 504)
 EVENTS = {
     "away": "the device has no address, so that all dials fail at once",
     "silent": "packets get lost",
+    "clock": "nothing but what `clock_s` says",
     "names_down": "the name server is silent",
+    "names_gone": "nothing listens on the name server's port",
+    "names_garbage": "the name server answers what is no answer",
+    "names_astray": "the name server has the portal's address for all names; the other addresses go on",
+    "names_portal": "the same, and no other address answers",
     "names_fail": "the name server answers SERVFAIL",
     "names_refused": "the name server answers REFUSED",
     "names_unknown": "the name server says that no name exists",
@@ -77,7 +88,18 @@ EVENTS = {
     "busy": "429 with Retry-After for every host",
     "cut": "every answer ends in its middle",
     "reset": "every connection is closed when the request has come",
+    "mute": "every host takes the connection and says nothing",
+    "babble": "something that is no HTTP answers for every host",
+    "slow": "every answer takes longer than a page may",
+    "expired": "every certificate has expired, as on a machine whose clock is wrong",
     "dead": "some hosts do not answer",
+    "proxy_gone": "nothing listens on the proxy's port",
+    "proxy_unknown": "the proxy's name does not exist",
+    "proxy_mute": "the proxy takes the connection and says nothing",
+    "proxy_407": "the proxy wants a password",
+    "proxy_403": "the proxy lets nobody through",
+    "proxy_502": "the proxy reaches no host",
+    "proxy_login": "the proxy has its login page for every host",
 }
 _NAMES_FAIL = {
     "names_fail": RCODE.SERVFAIL,
@@ -86,6 +108,9 @@ _NAMES_FAIL = {
     "names_empty": RCODE.NOERROR,
 }
 _PORTALS = {name for name in EVENTS if name.startswith("portal")}
+_ADDRESS_6 = "2a00:1450:4001:80b::2003"
+_OURS = (LOGIN_HOST, PROXY_HOST)
+_LOST = {"silent", "away", "mute", "names_portal"}
 _BAD = ("expired", "wrong_name", "untrusted")
 _TEXT = (
     "the cell stores energy and water moves through every membrane of a plant while light heats rock in the sun and"
@@ -137,6 +162,8 @@ class World:
     last_ended_at: float = -math.inf
     log: list[str] = field(default_factory=list)
     served_at: dict[str, float] = field(default_factory=dict)
+    clock: Path | None = None
+    """Where the commands read how wrong their wall clock is."""
 
     def __post_init__(self) -> None:
         self.address_of = {
@@ -147,7 +174,7 @@ class World:
     @property
     def has_tls(self) -> bool:
         """Whether any host answers on port 443."""
-        return any("tls" in host for host in self.hosts.values())
+        return any(host.get("tls", "none") != "none" for host in self.hosts.values())
 
     def now(self) -> set[str]:
         """What is going on: events that are due begin, and those whose time is over end."""
@@ -155,6 +182,7 @@ class World:
             event = self.events.pop(0)
             self.running.append((math.inf if event["seconds"] is None else time.monotonic() + event["seconds"], event))
             self.log.append(f"{event['what']} after {self.n_pages} pages")
+            self._set_clock(event.get("clock_s"))
             if event["what"] == "away":
                 _interface(_DEVICE, "0.0.0.0")
         for until, event in list(self.running):
@@ -162,9 +190,16 @@ class World:
                 self.running.remove((until, event))
                 self.last_ended_at = time.monotonic()
                 self.log.append(f"end of {event['what']} after {self.n_pages} pages")
+                self._set_clock(event.get("clock_s") and 0.0)
                 if event["what"] == "away":
                     _interface(_DEVICE, _WHOLE)
         return self.kinds()
+
+    def _set_clock(self, wrong_s: float | None) -> None:
+        if self.clock is not None and wrong_s is not None:
+            new = self.clock.with_suffix(".new")
+            new.write_text(str(wrong_s), encoding="ascii")
+            new.replace(self.clock)
 
     def _is_due(self, event: Mapping[str, Any]) -> bool:
         # The seconds of an event at the very beginning count from the first question to the name server.
@@ -199,7 +234,9 @@ class _Names(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, sender: tuple[str, int]) -> None:
         question = DNSRecord.parse(data)
         answer, delay_s = self._answer_to(question)
-        if answer is not None and not {"silent", "names_down", "away"} & self._world.now():
+        if "names_garbage" in self._world.now():
+            self._transport.sendto(data[:2] + b"\xff" * 20, sender)
+        elif answer is not None and not {"silent", "names_down", "away"} & self._world.now():
             if self._is_long(question):
                 answer.header.tc, answer.rr = 1, []
             packet = answer.pack()
@@ -244,21 +281,30 @@ class _Names(asyncio.DatagramProtocol):
             answer.header.rcode = RCODE.SERVFAIL
         elif how in ("chain", "loop", "chain_inside"):
             self._add_chain(answer, question, name, how)
-        elif question.q.qtype == QTYPE.A and how != "domain":
-            address = PORTAL if name == LOGIN_HOST else self._world.address_of[name]
+        elif question.q.qtype == QTYPE.A and how not in ("domain", "six"):
+            address = self._address_of(name)
             if how == "inside" or (how == "moves" and self._world.names_asked[name] > 2):
                 address = "127.0.0.1"
             answer.add_answer(RR(question.q.qname, QTYPE.A, rdata=A(address), ttl=60))
-        elif question.q.qtype == QTYPE.AAAA and how == "inside":
-            answer.add_answer(RR(question.q.qname, QTYPE.AAAA, rdata=AAAA("::1"), ttl=60))
+        elif question.q.qtype == QTYPE.AAAA and how in ("inside", "six", "both"):
+            address = "::1" if how == "inside" else _ADDRESS_6
+            answer.add_answer(RR(question.q.qname, QTYPE.AAAA, rdata=AAAA(address), ttl=60))
         return answer, _LATE_S if how == "late" else 0.0
+
+    def _address_of(self, name: str) -> str:
+        if name == PROXY_HOST:
+            return PROXY_ADDRESS
+        is_portals = name == LOGIN_HOST or {"names_astray", "names_portal"} & self._world.now()
+        return PORTAL if is_portals else self._world.address_of[name]
 
     def _how(self, name: str) -> Any:
         """The kind of a name."""
         if "." not in name:
             return "domain"
+        if name == PROXY_HOST and "proxy_unknown" in self._world.now():
+            return "unknown"
         host = self._world.hosts.get(name)
-        return host.get("name", "live") if host is not None else "live" if name == LOGIN_HOST else "unknown"
+        return host.get("name", "live") if host is not None else "live" if name in _OURS else "unknown"
 
     def _add_chain(self, answer: DNSRecord, question: DNSRecord, name: str, how: str) -> None:
         """Other names for a name, up to its address or back to itself."""
@@ -282,11 +328,12 @@ class _Web:
 
     async def serve(self, reads: asyncio.StreamReader, writes: asyncio.StreamWriter) -> None:
         try:
-            if str(writes.get_extra_info("sockname")[0]).startswith("127."):
+            here = str(writes.get_extra_info("sockname")[0])
+            if here.startswith("127."):
                 self._world.n_inside += 1
             while head := await reads.readuntil(b"\r\n\r\n"):
                 host, path = _request(head)
-                answer = await self._answer(host, path)
+                answer = _message(200, LOGIN) if here == PORTAL else await self.answer(host, path)
                 if answer is None:
                     break
                 if path != "/robots.txt" and self._world.hosts.get(host, {}).get("web") in ("drip", "drip_head"):
@@ -298,17 +345,18 @@ class _Web:
         finally:
             writes.close()
 
-    async def _answer(self, host: str, path: str) -> bytes | None:
+    async def answer(self, host: str, path: str) -> bytes | None:
+        """What a host answers; None if it closes the connection."""
         world = self._world
         world.asked[f"{host}{path}"] += 1
         world.n_requests += 1
         known = world.hosts.get(host, {})
-        if known.get("web") == "slow":
+        if known.get("web") == "slow" or "slow" in world.now():
             await asyncio.sleep(_SLOW_S)
         await asyncio.sleep(known.get("delay_s", 0.02))
         now = world.now()
-        if {"silent", "away"} & now:  # also what was on its way gets lost
-            while {"silent", "away"} & world.now():
+        if _LOST & now:  # also what was on its way gets lost
+            while _LOST & world.now():
                 await asyncio.sleep(0.05)
             return None
         if world.is_dead(host) or "reset" in now:
@@ -318,15 +366,24 @@ class _Web:
             return instead
         if path == "/robots.txt" or host not in world.hosts:
             return _message(404, b"")
-        if known.get("web") == "bomb":
-            return _message(200, _bomb(), "Content-Encoding: gzip\r\n")
-        if known.get("web") == "drip":
-            return _message(200, b"", "X-Body: one byte after the other\r\n").replace(b"h: 0\r", b"h: 900000\r")
-        if known.get("web") == "drip_head":
-            return b"HTTP/1.1 200 X\r\nX-Head: "
+        return _hostile(known) or self._page(host, path)
+
+    def _page(self, host: str, path: str) -> bytes:
+        world = self._world
         world.n_pages += 1
         world.served_at.setdefault(f"{host}{path}", time.monotonic())
         return _message(200, page_of(host, path))
+
+
+def _hostile(known: Mapping[str, Any]) -> bytes | None:
+    """The answer of a host that harms who asks; None if it does not."""
+    if known.get("web") == "bomb":
+        return _message(200, _bomb(), "Content-Encoding: gzip\r\n")
+    if known.get("web") == "drip":
+        return _message(200, b"", "X-Body: one byte after the other\r\n").replace(b"h: 0\r", b"h: 900000\r")
+    if known.get("web") == "drip_head":
+        return b"HTTP/1.1 200 X\r\nX-Head: "
+    return None
 
 
 async def _drip(head: bytes, writes: asyncio.StreamWriter) -> None:
@@ -350,7 +407,8 @@ def _instead(host: str, path: str, now: set[str]) -> bytes | None:
         return _message(200, LOGIN)
     if "gateway" in now:
         return _message(_GATEWAY_STATUSES[len(host + path) % 3], b"")
-    answers = {
+    answers: dict[str, Callable[[], bytes]] = {
+        "babble": lambda: b"SSH-2.0-OpenSSH_9.9\r\n",
         "cut": lambda: _message(200, page_of(host, path))[:-1_000],
         "busy": lambda: _message(429, b"", "Retry-After: 1\r\n"),
         "portal": lambda: _message(200, LOGIN),
@@ -379,6 +437,62 @@ def _message(status: int, body: bytes, more: str = "", kind: str = "text/html") 
     return head.encode() + body
 
 
+class _Proxy:
+    """An HTTP proxy, which dials the hosts itself."""
+
+    def __init__(self, world: World, web: _Web) -> None:
+        self._world, self._web = world, web
+
+    async def serve(self, reads: asyncio.StreamReader, writes: asyncio.StreamWriter) -> None:
+        """Answer requests until the client goes, or a tunnel ends."""
+        try:
+            while head := await reads.readuntil(b"\r\n\r\n"):
+                if "proxy_gone" in self._world.now():
+                    break
+                method, target, _ = head.decode("latin-1").split(" ", 2)
+                while "proxy_mute" in self._world.now():
+                    await asyncio.sleep(0.05)
+                instead = _of_proxy(self._world.now())
+                if instead is not None:
+                    writes.write(instead)
+                elif method == "CONNECT":
+                    await self._tunnel(target.partition(":")[0], reads, writes)
+                    break
+                else:
+                    parts = urlsplit(target)
+                    writes.write(await self._web.answer(parts.netloc, parts.path) or _message(502, b""))
+                await writes.drain()
+        except (asyncio.IncompleteReadError, ConnectionError, OSError):
+            pass  # the client has gone
+        finally:
+            writes.close()
+
+    async def _tunnel(self, host: str, reads: asyncio.StreamReader, writes: asyncio.StreamWriter) -> None:
+        there, out = await asyncio.open_connection(self._world.address_of[host], 443)
+        writes.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(_pipe(reads, out), _pipe(there, writes))
+
+
+async def _pipe(reads: asyncio.StreamReader, writes: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reads.read(65_536):
+            writes.write(data)
+            await writes.drain()
+    finally:
+        writes.close()
+
+
+def _of_proxy(now: set[str]) -> bytes | None:
+    """What the proxy itself answers, whatever it is asked for; None if it does its work."""
+    answers = {
+        "proxy_407": _message(407, b"", 'Proxy-Authenticate: Basic realm="school"\r\n'),
+        "proxy_403": _message(403, b"<html><p>Access denied by the policy of this school.</p></html>"),
+        "proxy_502": _message(502, b""),
+        "proxy_login": _message(200, LOGIN),
+    }
+    return next((answer for what, answer in answers.items() if what in now), None)
+
+
 def _openssl(folder: Path, *words: str) -> None:
     subprocess.run(["openssl", *words], cwd=folder, capture_output=True, check=True)
 
@@ -393,11 +507,11 @@ def _certificates(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> dict[
         )
     _openssl(folder, "req", "-new", "-key", key, "-subj", "/CN=simulated", "-out", "request.pem")
     contexts = {}
-    for kind in ("live", *_BAD):
-        of = "live" if kind == "wrong_name" else kind
+    for kind in ("live", *_BAD, "all_expired"):
+        of = "live" if kind in ("wrong_name", "all_expired") else kind
         names = [name for name, host in hosts.items() if host.get("tls") == of] or ["www.nobody.com"]
         (folder / "names").write_text(f"subjectAltName={','.join(f'DNS:{name}' for name in names)}", encoding="ascii")
-        ends = ["-days", "-1" if kind == "expired" else "30"]
+        ends = ["-days", "-1" if "expired" in kind else "30"]
         by = "stranger.pem" if kind == "untrusted" else "ca.pem"
         words = ["-req", "-in", "request.pem", "-CA", by, "-CAkey", key, "-set_serial", "7", *ends, "-extfile", "names"]
         _openssl(folder, "x509", *words, "-out", f"{kind}.pem")
@@ -412,29 +526,61 @@ def _tls(world: World, folder: Path) -> ssl.SSLContext:
 
     def choose(connection: ssl.SSLObject, name: str, _: ssl.SSLContext) -> None:
         kind = world.hosts.get(name, {}).get("tls", "untrusted")
+        kind = "all_expired" if "expired" in world.now() else kind
         connection.context = contexts["untrusted" if _PORTALS & world.now() else kind]
 
     contexts["untrusted"].sni_callback = choose
     return contexts["untrusted"]
 
 
+class _Doors:
+    """The sockets of the name server and of the proxy, which some events close."""
+
+    def __init__(self, world: World, web: _Web) -> None:
+        self._world, self._proxy = world, _Proxy(world, web)
+        self._names: asyncio.BaseTransport | None = None
+        self._names_tcp: asyncio.Server | None = None
+        self._proxies: asyncio.Server | None = None
+
+    async def keep(self) -> None:
+        """Open what should be open now, and close what should not."""
+        now = self._world.now()
+        if "names_gone" in now and self._names and self._names_tcp:
+            self._names.close()
+            self._names_tcp.close()
+            self._names = self._names_tcp = None
+        elif "names_gone" not in now and self._names is None:
+            names = _Names(self._world)
+            loop = asyncio.get_running_loop()
+            self._names, _ = await loop.create_datagram_endpoint(lambda: names, sock=_door(socket.SOCK_DGRAM))
+            self._names_tcp = await asyncio.start_server(names.serve, sock=_door(socket.SOCK_STREAM))
+        if "proxy_gone" in now and self._proxies:
+            self._proxies.close()
+            self._proxies = None
+        elif "proxy_gone" not in now and self._proxies is None:
+            self._proxies = await asyncio.start_server(self._proxy.serve, "0.0.0.0", PROXY_PORT, backlog=1024)
+
+
+def _door(kind: socket.SocketKind) -> socket.socket:
+    """A socket of the name server, which stays while the device has no address."""
+    door = socket.socket(socket.AF_INET, kind)
+    door.setsockopt(socket.SOL_IP, _IP_FREEBIND, 1)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    door.bind((RESOLVER, 53))
+    return door
+
+
 async def _keep(world: World, folder: Path, ready: threading.Event, ended: threading.Event) -> None:
-    loop = asyncio.get_running_loop()
-    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    names.setsockopt(socket.SOL_IP, _IP_FREEBIND, 1)
-    names.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    names.bind((RESOLVER, 53))
-    await loop.create_datagram_endpoint(lambda: _Names(world), sock=names)
-    many = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    many.setsockopt(socket.SOL_IP, _IP_FREEBIND, 1)
-    many.bind((RESOLVER, 53))
-    await asyncio.start_server(_Names(world).serve, sock=many)
-    await asyncio.start_server(_Web(world).serve, "0.0.0.0", 80, backlog=1024)
+    web = _Web(world)
+    doors = _Doors(world, web)
+    await asyncio.start_server(web.serve, "0.0.0.0", 80, backlog=1024)
     if world.has_tls:
-        await asyncio.start_server(_Web(world).serve, "0.0.0.0", 443, backlog=1024, ssl=_tls(world, folder))
+        await asyncio.start_server(web.serve, "0.0.0.0", 443, backlog=1024, ssl=_tls(world, folder))
+    await doors.keep()
     ready.set()
     while not ended.is_set():
-        world.now()
+        await doors.keep()
         await asyncio.sleep(0.05)
 
 
@@ -443,7 +589,8 @@ def main(script: Path) -> None:
     values = json.loads(script.read_text(encoding="utf-8"))
     _interface("lo", "127.0.0.1")
     _interface(_DEVICE, _WHOLE)
-    world = World(values["hosts"], sorted(values["events"], key=lambda event: event["after_pages"]))
+    events = sorted(values["events"], key=lambda event: event["after_pages"])
+    world = World(values["hosts"], events, clock=script.with_name(_CLOCK))
     ready, ended = threading.Event(), threading.Event()
     _bomb()  # made now: while it is made no host would answer
     folder = script.parent
@@ -507,6 +654,12 @@ def write_questions(folder: Path, urls: Sequence[str], **fetch: object) -> list[
     return [*words, "--questions", str(folder / "questions.jsonl"), "--out", str(folder / "ds"), "--workers", "1"]
 
 
+def _wall_clock(folder: Path) -> Callable[[], float]:
+    """The wall clock of a command, which an event of the script may make go wrong."""
+    right, wrong_s = time.time, folder / _CLOCK
+    return lambda: right() + (float(wrong_s.read_text(encoding="ascii")) if wrong_s.exists() else 0.0)
+
+
 def crawl_only(folder: Path) -> int:
     """The crawl of a build without what comes after it: searches and fetches into the store."""
     from builder.config import read_config
@@ -521,9 +674,10 @@ def crawl_only(folder: Path) -> int:
     questions, _ = read_questions([folder / "questions.jsonl"], None)
     chain = open_chain(config.search)
     assert chain is not None
+    wall = _wall_clock(folder)
     try:
-        with CrawlStore(folder / "ds.crawl", create=True) as store:
-            crawl(questions, store, chain, config, lambda: datetime.now(UTC))
+        with patch("time.time", wall), CrawlStore(folder / "ds.crawl", create=True) as store:
+            crawl(questions, store, chain, config, lambda: datetime.fromtimestamp(wall(), UTC))
     except EduRagError as error:
         say(str(error))
         return 1

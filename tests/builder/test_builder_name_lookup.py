@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -193,6 +194,23 @@ def test_a_name_server_that_fails_is_followed_by_the_next() -> None:
 
 def test_an_answer_that_is_cut_is_asked_for_again_over_tcp() -> None:
     def cut(record: DNSRecord) -> list[bytes]:
+        answer = record.reply()
+        answer.header.tc = 1
+        return [answer.pack()]
+
+    with name_server(cut) as server:
+        assert looked_up([server], "long.example") == [BOTH]
+
+
+@pytest.mark.parametrize("step_s", [86_400.0, -3_600.0])
+def test_a_name_is_found_although_the_wall_clock_is_set_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> None:
+    right, wrong_s = time.time, [0.0]
+    monkeypatch.setattr("time.time", lambda: right() + wrong_s[0])
+
+    def cut(record: DNSRecord) -> list[bytes]:
+        wrong_s[0] = step_s
         answer = record.reply()
         answer.header.tc = 1
         return [answer.pack()]

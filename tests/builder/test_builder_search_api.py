@@ -420,9 +420,16 @@ def test_retry_after_is_read_in_both_of_its_forms(value: str | None, seconds: fl
     assert retry_after_s(value, NOW) == seconds
 
 
+@pytest.mark.parametrize("off_s", [86_400, -3_600])
+def test_a_time_in_retry_after_counts_from_the_time_of_the_answer_not_from_our_clock(off_s: int) -> None:
+    date, after = (format_datetime(NOW + timedelta(seconds=off_s + s), usegmt=True) for s in (0, 30))
+    assert retry_after_s(after, NOW, date) == 30
+    assert retry_after_s(after, NOW, "no date") == max(off_s + 30, 0)
+
+
 @given(st.text(max_size=60))
 def test_no_retry_after_breaks_its_reader(value: str) -> None:
-    seconds = retry_after_s(value, NOW)
+    seconds = retry_after_s(value, NOW, value)
     assert seconds is None or 0 <= seconds <= MAX_WAIT_S
 
 

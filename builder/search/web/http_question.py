@@ -171,7 +171,7 @@ class Asker:
             if fault:
                 break
         headers: Any = response.headers
-        wait_s = retry_after_s(headers.get("Retry-After"), self._now())
+        wait_s = retry_after_s(headers.get("Retry-After"), self._now(), headers.get("Date"))
         if wait_s is None and response.status_code == 429:
             wait_s = _quota_reset_s(headers)
         raw = RawResponse(
