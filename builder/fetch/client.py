@@ -16,15 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import aiohttp
-
 from builder.clock import Clock
 from builder.fetch.addresses import (
-    Doors,
     Lookup,
     RefusedAddressError,
     check_url,
-    guarded_sockets,
 )
 from builder.fetch.answer_sign import SENT_TO, is_elsewhere, sign_of
 from builder.fetch.body import (
@@ -32,6 +28,7 @@ from builder.fetch.body import (
     Share,
     Shares,
 )
+from builder.fetch.connections import Connections
 from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_gateways, is_unanswered
 from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.hit_detail import detail_of
@@ -100,37 +97,22 @@ class Writer:
         return None
 
 
-ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"
 _WINDOW = 1_024
 """URLs that wait for a name, their host or a lane: far more than lanes, so that slow hosts do not fill them."""
 _LONG_FILE = 16_384
 _RETRIED_STATUSES = (429, 503)
-_MAX_FIELD_BYTES = 16_380
-
-
-def _session(settings: FetchConfig, hosts: HostMap, names: GuardedResolver, proxies: Doors) -> aiohttp.ClientSession:
-    sockets = guarded_sockets(hosts, proxies)
-    connector = aiohttp.TCPConnector(resolver=names, socket_factory=sockets, limit=0, use_dns_cache=False)
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,  # inflating is ours, bounded: see builder.fetch.body
-        trust_env=False,
-        timeout=aiohttp.ClientTimeout(total=None),
-        max_line_size=_MAX_FIELD_BYTES,
-        max_field_size=_MAX_FIELD_BYTES,
-        read_bufsize=65_536,
-        headers={"User-Agent": settings.agent_header, "Accept": ACCEPT, "Accept-Encoding": "gzip, deflate"},
-    )
 
 
 class _Walk:
-    """One URL in progress: its current address, its redirects so far, and its remaining time."""
+    """One URL in progress: its current address, its redirects so far, and its remaining time.
 
-    def __init__(self, got: Fetched, left_s: float, share: Share, *, page: bool, probe: bool) -> None:
+    `probe`: it waits for no network; `again`: no kept connection may serve it.
+    """
+
+    def __init__(self, got: Fetched, left_s: float, share: Share, *, page: bool, probe: bool, again: bool) -> None:
         self.got = got
         self.asked_at: float | None = None  # the first request: the later ones go where its answer sent them
-        self.probe = probe
+        self.probe, self.again = probe, again
         self.left_s = left_s
         self.took_s = 0.0
         self.share = share
@@ -147,7 +129,7 @@ class Crawl:
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        connections: Connections,
         settings: FetchConfig,
         now: Clock,
         writer: Writer,
@@ -157,7 +139,7 @@ class Crawl:
     ) -> None:
         self._settings, self._now, self._writer = settings, now, writer
         self._validators, self._hosts, self._names = validators, hosts, names
-        self._hopper = Hopper(session, settings, hosts)
+        self._connections, self._hopper = connections, Hopper(connections, settings, hosts)
         self._shares = Shares(settings.workers)
         self._gates = Gates(settings.per_host)
         self._breakers = Breakers(settings.breaker_failures)
@@ -178,7 +160,7 @@ class Crawl:
             history: History = []
             while True:
                 await self.watch.fair_weather(url, politeness_key(url))
-                got, seen = await self._attempt(url, share, probe=False)
+                got, seen = await self._attempt(url, share, probe=False, again=bool(history))
                 if seen is None or not await self._is_again(seen, got, share, history):
                     break
             await self._writer.write(got)
@@ -195,10 +177,10 @@ class Crawl:
         share.give_back()
         return await self.watch.verdict(seen, history) != "genuine"
 
-    async def _attempt(self, url: str, share: Share, *, probe: bool) -> tuple[Fetched, Sighting | None]:
+    async def _attempt(self, url: str, share: Share, *, probe: bool, again: bool) -> tuple[Fetched, Sighting | None]:
         """One fetch of a URL, and what it shows of the network; None if it shows nothing."""
         started = self.watch.monotonic()
-        walk = self._walk(url, share, page=True, probe=probe)
+        walk = self._walk(url, share, page=True, probe=probe, again=again)
         got = replace(await self._follow(walk), took_s=walk.took_s)
         if host_of(url) in self._hosts:
             return got, None
@@ -245,13 +227,18 @@ class Crawl:
         """Fetch a URL to see whether the network is there; the result is not written."""
         share = Share(self._shares)
         try:
-            _, seen = await self._attempt(url, share, probe=True)
+            _, seen = await self._attempt(url, share, probe=True, again=True)
         finally:
             share.give_back()
         return seen or Sighting(url=url, host=politeness_key(url), started=0, ended=0)
 
     def recover(self, began: float, registered: frozenset[str] | None = None) -> None:
-        """Forget the failures of hosts since then, of these registered ones or of all: the network may be the cause."""
+        """Forget the failures of hosts since then, of these registered ones or of all: the network may be the cause.
+
+        If it was away from all of them, their connections are not used any more either.
+        """
+        if registered is None:
+            self._connections.renew()
 
         def concerns(host: str) -> bool:
             return registered is None or registered_host(host) in registered
@@ -263,9 +250,9 @@ class Crawl:
             if concerns(host_of(origin)):
                 del self._robots[origin]
 
-    def _walk(self, url: str, share: Share, *, page: bool, probe: bool) -> _Walk:
+    def _walk(self, url: str, share: Share, *, page: bool, probe: bool, again: bool) -> _Walk:
         got = Fetched(url=url, final_url=url, outcome="connection", fetched_at=self._now())
-        return _Walk(got, self._settings.timeout_s, share, page=page, probe=probe)
+        return _Walk(got, self._settings.timeout_s, share, page=page, probe=probe, again=again)
 
     async def _follow(self, walk: _Walk) -> Fetched:
         """Go from hop to hop; waiting for a turn does not count against the deadline."""
@@ -313,7 +300,7 @@ class Crawl:
         started = time.monotonic()
         with self._gates.needed(self._key(origin)):
             if origin not in self._reading:
-                self._reading[origin] = asyncio.create_task(self._read_robots(origin))
+                self._reading[origin] = asyncio.create_task(self._read_robots(origin, again=walk.again))
             robots = await asyncio.shield(self._reading[origin])
         waited_s = min(robots.took_s, time.monotonic() - started)
         walk.took_s += waited_s
@@ -321,10 +308,10 @@ class Crawl:
             walk.left_s -= waited_s  # a chain over hosts whose robots.txt comes slowly must end too
         return robots
 
-    async def _read_robots(self, origin: str) -> Robots:
+    async def _read_robots(self, origin: str, *, again: bool) -> Robots:
         share = Share(self._shares)
         # As a probe: none may wait for a file that waits for the network.
-        walk = self._walk(f"{origin}/robots.txt", share, page=False, probe=True)
+        walk = self._walk(f"{origin}/robots.txt", share, page=False, probe=True, again=again)
         started = self.watch.monotonic()
         try:
             got = await self._follow(walk)
@@ -393,7 +380,8 @@ class Crawl:
         await walk.share.take_lane()
         asked_at, started = self.watch.monotonic(), time.monotonic()
         walk.asked_at = asked_at if walk.asked_at is None else walk.asked_at
-        answer = await self._hopper.hop(got, walk.left_s, self._headers(walk, key), walk.share.grow, page=walk.page)
+        headers = self._headers(walk, key)
+        answer = await self._hopper.hop(got, walk.left_s, headers, walk.share.grow, page=walk.page, again=walk.again)
         spent_s = time.monotonic() - started
         walk.left_s -= spent_s
         walk.took_s += spent_s
@@ -474,11 +462,11 @@ async def crawl(
     way_out = named(proxies)
     names = GuardedResolver(hosts, lookup, proxies)
     async with (
-        _session(settings, hosts, names, proxies) as session,
+        Connections(settings, hosts, names, proxies) as connections,
         Writer(sink) as writer,
         asyncio.TaskGroup() as group,
     ):
-        visits = Crawl(session, settings, now, writer, validators, hosts, names)
+        visits = Crawl(connections, settings, now, writer, validators, hosts, names)
         visits.watch = watch = OutageWatch(
             give_up_after_s=settings.give_up_after_s,
             room=room,

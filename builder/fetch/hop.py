@@ -14,6 +14,7 @@ from yarl import URL
 from builder.fetch.addresses import NoRouteError, RefusedAddressError
 from builder.fetch.answer_sign import look_of
 from builder.fetch.body import BodyError, check_headers, check_length, check_start, check_type, read_body
+from builder.fetch.connections import Connections
 from builder.fetch.fetched import NOT_FOUND, STATUS, Fetched
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
 from builder.fetch.proxies import NO_PROXY_REACHED, PROXY_ERROR, WANTS_PASSWORD, proxy_for
@@ -98,22 +99,26 @@ def no_address(error: OSError) -> tuple[str, str]:
 
 
 class Hopper:
-    """Makes single requests in a session, within the bounds of the settings."""
+    """Makes single requests, within the bounds of the settings."""
 
-    def __init__(self, session: aiohttp.ClientSession, settings: FetchConfig, hosts: HostMap) -> None:
-        self._session = session
+    def __init__(self, connections: Connections, settings: FetchConfig, hosts: HostMap) -> None:
+        self._connections = connections
         self._settings = settings
         self._hosts = hosts
 
     async def hop(
-        self, got: Fetched, left_s: float, headers: Mapping[str, str], grow: Grow, *, page: bool
+        self, got: Fetched, left_s: float, headers: Mapping[str, str], grow: Grow, *, page: bool, again: bool
     ) -> HopResponse:
-        """Request `got.final_url`, in at most `left_s` seconds. Never raises because of the server's behaviour."""
+        """Request `got.final_url`, in at most `left_s` seconds. Never raises because of the server's behaviour.
+
+        `again`: over a new connection.
+        """
         if got.final_url.startswith("https:") and host_of(got.final_url) in self._hosts:
             # Served by the engine, on loopback: no other host is ever asked without its TLS.
             headers = {**headers, SCHEME_HEADER: "https"}
         is_served = host_of(got.final_url) in self._hosts
-        request = _Request(self._session, self._settings, got, headers, grow, page, is_served)
+        session = self._connections.session(is_new=again)
+        request = _Request(session, self._settings, got, headers, grow, page, is_served)
         try:
             return await request.answer(left_s)
         except TimeoutError:

@@ -31,6 +31,7 @@ import math
 import os
 import random
 import shutil
+import signal
 import socket
 import ssl
 import struct
@@ -64,6 +65,7 @@ _GATEWAY_STATUSES = (502, 503, 504)
 EVENTS = {
     "away": "the device has no address, so that all dials fail at once",
     "silent": "packets get lost",
+    "stopped": "the command does not run, as on a machine that sleeps",
     "clock": "nothing but what `clock_s` says",
     "names_down": "the name server is silent",
     "names_gone": "nothing listens on the name server's port",
@@ -164,6 +166,7 @@ class World:
     served_at: dict[str, float] = field(default_factory=dict)
     clock: Path | None = None
     """Where the commands read how wrong their wall clock is."""
+    command: subprocess.Popen[str] | None = None
 
     def __post_init__(self) -> None:
         self.address_of = {
@@ -183,6 +186,7 @@ class World:
             self.running.append((math.inf if event["seconds"] is None else time.monotonic() + event["seconds"], event))
             self.log.append(f"{event['what']} after {self.n_pages} pages")
             self._set_clock(event.get("clock_s"))
+            self._signal(event, signal.SIGSTOP)
             if event["what"] == "away":
                 _interface(_DEVICE, "0.0.0.0")
         for until, event in list(self.running):
@@ -191,9 +195,14 @@ class World:
                 self.last_ended_at = time.monotonic()
                 self.log.append(f"end of {event['what']} after {self.n_pages} pages")
                 self._set_clock(event.get("clock_s") and 0.0)
+                self._signal(event, signal.SIGCONT)
                 if event["what"] == "away":
                     _interface(_DEVICE, _WHOLE)
         return self.kinds()
+
+    def _signal(self, event: Mapping[str, Any], kind: signal.Signals) -> None:
+        if event["what"] == "stopped" and self.command is not None:
+            self.command.send_signal(kind)
 
     def _set_clock(self, wrong_s: float | None) -> None:
         if self.clock is not None and wrong_s is not None:
@@ -601,9 +610,13 @@ def main(script: Path) -> None:
     runs, trust = [], {"SSL_CERT_FILE": str(folder / "ca.pem")} if world.has_tls else {}
     for words in values["runs"]:
         started = time.monotonic()
-        done = subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | trust)
+        command = subprocess.Popen(
+            words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=os.environ | trust
+        )
+        world.command = command
+        _, err = command.communicate()
         world.end_of_run()
-        runs.append({"code": done.returncode, "err": done.stderr, "seconds": time.monotonic() - started})
+        runs.append({"code": command.returncode, "err": err, "seconds": time.monotonic() - started})
     ended.set()
     server.join()
     sys.stdout.write(

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import aiohttp
 import pytest
 
 from builder.fetch import Fetched, fetch_all
 from builder.fetch.answer_sign import SENT_TO, is_common_fault, look_of, sign_of
 from builder.fetch.client import Crawl, Writer
+from builder.fetch.connections import Connections
 from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, MAX_AGAIN, History, OutageWatch, Sighting, Verdict
 from builder.fetch.robots import Robots
@@ -299,9 +299,9 @@ def test_what_failed_is_forgotten_for_an_outage_however_long_ago_it_was_learned(
         return []
 
     async def remembered() -> set[str]:
-        async with aiohttp.ClientSession() as session, Writer(lambda _: None) as writer:
-            names = GuardedResolver({}, nothing, set())
-            visits = Crawl(session, FetchConfig(), lambda: NOW, writer, {}, {}, names)
+        names = GuardedResolver({}, nothing, set())
+        async with Connections(FetchConfig(), {}, names, set()) as connections, Writer(lambda _: None) as writer:
+            visits = Crawl(connections, FetchConfig(), lambda: NOW, writer, {}, {}, names)
             # The first page of h0.com met the failure; the second one began when it was known already.
             visits._robots["http://h0.com"] = Robots(closed="robots.txt: Network is unreachable", read_at=1.0)
             visits._robots["http://h1.com"] = Robots(read_at=1.0)
