@@ -32,7 +32,8 @@ from builder.fetch.connections import Connections
 from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_gateways, is_unanswered
 from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.hit_detail import detail_of
-from builder.fetch.hop import Hopper, HopResponse, dialled, no_address
+from builder.fetch.hop import STOOD_STILL, Hopper, HopResponse, dialled, no_address
+from builder.fetch.open_files import visits_at_once
 from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
 from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
 from builder.fetch.proxies import is_unusable, named, proxy_doors, proxy_for
@@ -412,9 +413,12 @@ def _was_there(got: Fetched) -> bool:
     return not got.detail.startswith(ROBOTS_UNREAD) or detail_of(got.outcome, got.status, got.detail) == "closed"
 
 
+_LOCAL = ("unreachable", "cannot be reached", STOOD_STILL, "Too many open files")
+
+
 def _is_local(detail: str) -> bool:
-    """Whether this machine reports that no host can be asked: it has no network, or its proxy cannot be used."""
-    return "unreachable" in detail or "cannot be reached" in detail or is_unusable(detail)
+    """Whether this machine is the cause: it has no network, stood still or has no socket left, or its proxy is away."""
+    return any(part in detail for part in _LOCAL) or is_unusable(detail)
 
 
 _BAD_CERTIFICATE = re.compile(r"certificate verify failed: ([^,(]+)")
@@ -456,7 +460,7 @@ async def crawl(
     sleep: Pause = asyncio.sleep,
 ) -> None:
     """Fetch all the URLs. Raises an exception group of the sink's errors, or of the watch's."""
-    room = max(settings.workers, min(_WINDOW, 8 * settings.workers))
+    room = min(max(settings.workers, min(_WINDOW, 8 * settings.workers)), visits_at_once())
     window = asyncio.Semaphore(room)
     proxies = proxy_doors(settings.proxy)
     way_out = named(proxies)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap
 
 
+STOOD_STILL = "since this machine stood still"
+"""How the detail ends if the process did not run when its time was up: the answer may have been there."""
+_LATE_S = 1.0
 _ERROR_PAGE_BYTES, _ERROR_PAGE_S = 16_384, 1.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
@@ -123,7 +127,7 @@ class Hopper:
             return await request.answer(left_s)
         except TimeoutError:
             limit = f"not done after {self._settings.timeout_s:g} s" if request.status else "no answer in time"
-            return self._failed(request, "timeout", limit)
+            return self._failed(request, "timeout", f"{limit}, {STOOD_STILL}" if request.is_late() else limit)
         except BodyError as error:
             return self._failed(request, error.outcome, error.detail)
         except (
@@ -153,7 +157,9 @@ class Hopper:
 
 
 class _Request:
-    """One request under way. `status` shows how far it came: None until the headers have arrived."""
+    """One request under way. `status` shows how far it came: None until the headers have arrived; `ends_at` when its
+    time is up.
+    """
 
     def __init__(
         self,
@@ -168,7 +174,12 @@ class _Request:
         self._session, self._settings, self.got, self._headers = session, settings, got, headers
         self._grow, self._page, self._is_served = grow, page, is_served
         self.status: int | None = None
+        self.ends_at = math.inf
         self.proxy = None if is_served else proxy_for(got.final_url, settings.proxy)
+
+    def is_late(self) -> bool:
+        """Whether its time was up long ago, so that this process cannot have run then."""
+        return asyncio.get_running_loop().time() - self.ends_at > _LATE_S
 
     async def answer(self, left_s: float) -> HopResponse:
         """The answer. Raises TimeoutError, BodyError, aiohttp.ClientError, OSError, ValueError."""
@@ -177,11 +188,12 @@ class _Request:
         url = dialled(self.got.final_url)
         if SCHEME_HEADER in self._headers:
             url = url.with_scheme("http")
-        async with asyncio.timeout_at(min(deadline, loop.time() + self._settings.first_byte_s)) as clock:
+        self.ends_at = min(deadline, loop.time() + self._settings.first_byte_s)
+        async with asyncio.timeout_at(self.ends_at) as clock:
             async with self._session.get(
                 url, allow_redirects=False, headers=self._headers, proxy=self.proxy
             ) as response:
-                self.status = response.status
+                self.status, self.ends_at = response.status, deadline
                 clock.reschedule(deadline)
                 return await self._read(response, clock)
 

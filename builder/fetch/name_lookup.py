@@ -27,6 +27,7 @@ _OTHER_KIND_S = 0.1
 """How long the second kind of address is waited for once the first is there (RFC 8305 section 3 has 50 ms)."""
 _CLOCK_FAULT_S = 0.05
 """A lookup that ends so long before its time is up ends because the wall clock was set."""
+_LATE_S = 1.0
 _FILE_BYTES = 1_000_000
 
 
@@ -122,9 +123,19 @@ class NameServers:
         return True
 
     async def _ask(self, host: str, kind: str) -> list[str]:
-        """The addresses of one kind. dnspython measures time by the wall clock, which may be set meanwhile."""
+        """The addresses of one kind; asked again if the process did not run when the time was up."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._wait_s
+        while True:
+            end = loop.time() + self._wait_s
+            try:
+                return await self._ask_until(end, host, kind)
+            except (dns.resolver.LifetimeTimeout, TimeoutError):
+                if loop.time() - end < _LATE_S:
+                    raise
+
+    async def _ask_until(self, end: float, host: str, kind: str) -> list[str]:
+        """The same in one try. dnspython measures time by the wall clock, which may be set meanwhile."""
+        loop = asyncio.get_running_loop()
         async with asyncio.timeout_at(end):
             while True:
                 try:
