@@ -349,6 +349,8 @@ class _Web:
                     await _drip(answer, writes)
                 writes.write(answer)
                 await writes.drain()
+                if b"\r\nconnection: close\r\n" in head.lower():
+                    break
         except (asyncio.IncompleteReadError, ConnectionError, OSError):
             pass  # the client has gone
         finally:
