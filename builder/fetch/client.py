@@ -463,7 +463,7 @@ async def crawl(
     room = min(max(settings.workers, min(_WINDOW, 8 * settings.workers)), visits_at_once())
     window = asyncio.Semaphore(room)
     proxies = proxy_doors(settings.proxy)
-    way_out = named(proxies)
+    through = named(proxies)
     names = GuardedResolver(hosts, lookup, proxies)
     async with (
         Connections(settings, hosts, names, proxies) as connections,
@@ -479,7 +479,7 @@ async def crawl(
             spawn=group.create_task,
             landmarks=[(politeness_key(url), url) for url in landmarks if host_of(url) not in hosts],
             widen=lambda n: _release(window, n),
-            way_out=f"{way_out} and this machine's network" if way_out else "this machine's network",
+            proxies=through,
             monotonic=monotonic,
             sleep=sleep,
         )

@@ -109,8 +109,8 @@ class OutageWatch:
 
     The crawl reports the beginning and the end of each visit and asks `verdict` for each result. `probe` fetches a URL
     and says how that ended; `recover` forgets failures that were learned since a time, of all registered hosts or of
-    some. `room` is how many visits there can be; `widen` makes room for more of them. `way_out` is what a user has to
-    check if the network stays away.
+    some. `room` is how many visits there can be; `widen` makes room for more of them. `proxies` names those that the
+    crawl goes through.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class OutageWatch:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         landmarks: Iterable[tuple[str, str]] = (),
         widen: Callable[[int], None],
-        way_out: str = "this machine's network",
+        proxies: str = "",
         monotonic: Monotonic = time.monotonic,
         sleep: Pause = asyncio.sleep,
     ) -> None:
         self._give_up_after_s, self._room = give_up_after_s, room
         self._probe, self._recover, self._spawn, self._widen = probe, recover, spawn, widen
-        self._way_out = way_out
+        self._proxies = proxies
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
         self._common_faults: OrderedDict[str, str] = OrderedDict()
@@ -449,7 +449,8 @@ class OutageWatch:
     def _given_up(self) -> OutageError:
         what = f"the network was away for {self._give_up_after_s:,.0f} s ({self._cause()})"
         has_clock = any(part in what for part in _OF_CLOCK)
-        check = f"this machine's clock, {self._way_out}" if has_clock else self._way_out
+        check = f"{self._proxies} and " if self._proxies else ""
+        check += f"this machine's {'clock and ' if has_clock else ''}network"
         return OutageError("fetch", what, f"check {check}, then run the same command to resume")
 
     def _targets(self) -> list[str]:

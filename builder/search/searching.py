@@ -19,7 +19,7 @@ from builder.search import SearchEngine
 from builder.search.combine import Chain, Combined, combined
 from builder.search.pace import Sleep
 from builder.search.settings import SearchConfig
-from builder.search.web.failure_causes import ONLINE
+from builder.search.web.failure_causes import NO_WAY, ONLINE
 from builder.search_results import ANSWERED, SearchResult
 from builder.store.crawl_store import CrawlStore, Search
 from builder.store.reader import StoreReader
@@ -101,7 +101,8 @@ class Left:
 class _Asker:
     """One engine as its threads see it: a question is asked once, and again after each wait while it is limited.
 
-    It also waits while this machine has no network, if the engine was there before in this run.
+    It also waits while this machine has no network, or no way through its proxy, if the engine was there before in this
+    run.
     """
 
     def __init__(self, engine: SearchEngine, patience: Patience, top: int, sleep: Sleep) -> None:
@@ -134,7 +135,8 @@ class _Asker:
         if result.state == "rate_limited" and n_refused < self.patience.retries:
             wait_s = result.retry_after_s if result.retry_after_s is not None else FIRST_WAIT_S * 2**n_refused
             return wait_s if wait_s <= longest_s else None
-        if result.state == "failed" and ONLINE in result.reason and self._was_there and away_s < longest_s:
+        is_away = result.state == "failed" and any(why in result.reason for why in (ONLINE, NO_WAY))
+        if is_away and self._was_there and away_s < longest_s:
             return min(max(away_s, 1.0), MAX_AWAY_WAIT_S, longest_s - away_s)
         return None
 

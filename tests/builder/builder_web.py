@@ -112,6 +112,9 @@ def serving(answers: Mapping[str, Answer | Writer | list[Answer]]) -> Iterator[W
         def do_GET(self) -> None:
             web.handle(self)
 
+        def do_CONNECT(self) -> None:
+            web.handle(self)
+
         def do_POST(self) -> None:
             web.handle(self)
 

@@ -3,9 +3,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+import aiohttp
 import pytest
 
 from builder.fetch import Fetched, fetch_all
@@ -15,7 +17,7 @@ from builder.fetch.connections import Connections
 from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, MAX_AGAIN, History, OutageWatch, Sighting, Verdict
 from builder.fetch.robots import Robots
-from builder.fetch.settings import FetchConfig
+from builder.fetch.settings import FetchConfig, Server
 from edu_rag.errors import OutageError
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -32,6 +34,7 @@ class Net:
         self.slept: list[float] = []
         self.kept: dict[str, str] = {}
         self.verdicts: Counter[Verdict] = Counter()
+        self.shut: Callable[[str, float], bool] = lambda *_: False  # whether the proxy in front of a URL is away
         self.failed: set[str] = set()  # remembered, as the crawl remembers names and robots.txt files
 
     async def fetch(self, url: str) -> Sighting:
@@ -39,7 +42,8 @@ class Net:
         self.n_asked[url] += 1
         await asyncio.sleep(0)
         sent_at = self.time
-        sign = "" if url in self.failed else self.sign(url, self.time)
+        is_shut = self.shut(url, self.time)
+        sign = "" if is_shut or url in self.failed else self.sign(url, self.time)
         if not sign:
             self.failed.add(url)
         self.time += 1 / 16
@@ -50,6 +54,8 @@ class Net:
             ended=self.time,
             sign=sign,
             is_page=bool(sign) and not is_common_fault(sign),
+            is_local=is_shut,
+            is_proxys=is_shut,
             was_there=not sign and self.hosts_are_there,
             sent_away_at=sent_at if sign.startswith(SENT_TO) else None,
         )
@@ -135,6 +141,31 @@ def test_an_outage_at_the_very_start_ends_when_the_network_comes_although_no_pag
     net = crawled(_during(0.0, 40.0, sign), URLS)
     assert net.kept == PAGES
     assert net.time < 120
+
+
+def test_a_proxy_that_is_away_costs_no_page_although_hosts_that_need_none_answer() -> None:
+    net = Net(lambda url, _: PAGES[url])
+    net.shut = lambda url, now: url in URLS[::20] and now < 60
+    asyncio.run(net.crawl(URLS, 600, ()))
+    assert net.kept == PAGES
+    net.shut = lambda url, _: url == URLS[7]
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(net.crawl(URLS, 100.0, ()))
+    assert isinstance(caught.value.exceptions[0], OutageError)
+
+
+def test_an_outage_with_expired_certificates_points_to_the_clock() -> None:
+    async def given_up() -> str:
+        async with asyncio.TaskGroup() as group:
+            crawl = Ordered(group)
+            held = await crawl.judged(
+                "h.com", "", (0.0, 1.0), detail="certificate verify failed: certificate has expired"
+            )
+            error = str(crawl.watch._given_up())
+            held.cancel()
+        return error
+
+    assert "check this machine's clock and network, then" in asyncio.run(given_up())
 
 
 def test_the_crawl_says_when_the_network_goes_and_comes_back_and_asks_little_meanwhile(
@@ -311,6 +342,38 @@ def test_what_failed_is_forgotten_for_an_outage_however_long_ago_it_was_learned(
             return set(visits._robots)
 
     assert asyncio.run(remembered()) == {"http://h1.com", "http://h3.com"}
+
+
+def test_after_an_outage_and_for_what_is_fetched_again_no_kept_connection_is_used() -> None:
+    async def nothing(_: str) -> list[str]:
+        return []
+
+    async def port_of(session: aiohttp.ClientSession) -> bytes:
+        async with session.get("http://h.com/") as response:
+            return await response.read()
+
+    async def ports(server: Server) -> list[bytes]:
+        hosts = {"h.com": server}
+        async with Connections(FetchConfig(), hosts, GuardedResolver(hosts, nothing, set()), set()) as connections:
+            kept = [await port_of(connections.session(is_new=False)) for _ in range(2)]
+            new = [await port_of(connections.session(is_new=True)) for _ in range(2)]
+            connections.renew()
+            return [*kept, *new, await port_of(connections.session(is_new=False))]
+
+    async def run() -> list[bytes]:
+        async def answer(reads: asyncio.StreamReader, writes: asyncio.StreamWriter) -> None:
+            body = str(writes.get_extra_info("peername")[1]).encode()
+            with suppress(asyncio.IncompleteReadError):
+                while await reads.readuntil(b"\r\n\r\n"):
+                    writes.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            writes.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            return await ports(server.sockets[0].getsockname())
+
+    first, second, *others = asyncio.run(run())
+    assert first == second
+    assert len({first, *others}) == 4
 
 
 def test_a_portal_that_breaks_all_https_is_no_network_although_it_answers_for_the_other_hosts() -> None:

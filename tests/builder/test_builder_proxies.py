@@ -15,8 +15,9 @@ from builder.fetch import Fetched, fetch_all
 from builder.fetch.proxies import proxy_for
 from builder.fetch.settings import FetchConfig
 from builder.search import open_engines
-from builder.search.web.http_question import Asker, SearchRequest
-from edu_rag.errors import ConfigError, EduRagError
+from builder.search.web.failure_causes import NO_WAY
+from builder.search.web.http_question import Asker, AskingError, SearchRequest
+from edu_rag.errors import ConfigError, EduRagError, OutageError
 
 PAGE = page("water " * 50)
 
@@ -46,6 +47,8 @@ def crawled(*urls: str, **settings: object) -> tuple[dict[str, Fetched], list[st
 
     async def lookup(host: str) -> list[str]:
         names.append(host)
+        if host.startswith("no-"):
+            raise OSError("no such name")
         return ["127.0.0.1"]
 
     config = FetchConfig(contact="a@b.example", **settings)  # type: ignore[arg-type]
@@ -123,6 +126,58 @@ def test_https_goes_through_a_tunnel_to_the_name_and_a_password_stays_with_us(mo
     assert {head.split(b"\r\n")[0] for head in heard} == {b"CONNECT water.com:443 HTTP/1.1"}
     assert got["https://water.com/page"].outcome in ("connection", "robots_unreachable")
     assert names == []
+
+
+WITH_PASSWORD = "http://me:S3CRET@127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize("url", ["http://water.com/page", "https://water.com/page"])
+@pytest.mark.parametrize(
+    ("proxy_url", "why"),
+    [
+        ("http://127.0.0.1:9", "Connect"),
+        ("http://no-proxy.corp:3128", "its name has no address"),
+        (WITH_PASSWORD, "status 407"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_an_outage_however_few_pages_are_wanted(
+    proxy: Web, monkeypatch: pytest.MonkeyPatch, url: str, proxy_url: str, why: str
+) -> None:
+    proxy.answers = dict.fromkeys(("/robots.txt", "/page", "443"), (407, {}, b"Who are you?"))
+    where = proxy_url.format(port=proxy.port)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, where)
+    with pytest.raises(OutageError) as caught:
+        crawled(url, give_up_after_s=0.0)
+    host = where.rpartition("@")[2].removeprefix("http://")
+    assert why in str(caught.value)
+    assert str(caught.value).endswith(
+        f": check the proxy {host} and this machine's network, then run the same command to resume"
+    )
+    assert "S3CRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("proxy_url", "why"),
+    [
+        ("http://127.0.0.1:9", "refuses connections"),
+        ("http://no-proxy.invalid:3128", "its name does not resolve"),
+        (WITH_PASSWORD, "407"),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_search_that_fails_at_its_proxy_names_the_proxy(
+    proxy: Web, monkeypatch: pytest.MonkeyPatch, scheme: str, proxy_url: str, why: str
+) -> None:
+    proxy.answers = dict.fromkeys(("/find", "443"), (407, {}, b"Who are you?"))
+    where = proxy_url.format(port=proxy.port)
+    monkeypatch.setenv(f"{scheme.upper()}_PROXY", where)
+    with pytest.raises(AskingError) as caught:
+        Asker(timeout_s=5, user_agent="t").ask(SearchRequest(url=f"{scheme}://engine.example/find"))
+    host = where.rpartition("@")[2].removeprefix("http://")
+    assert str(caught.value).startswith(f"engine.example: {NO_WAY} {host}: ")
+    assert why in str(caught.value)
+    assert "S3CRET" not in str(caught.value)
 
 
 def test_a_search_goes_through_the_proxy_but_not_to_an_engine_of_ones_own(

@@ -15,8 +15,8 @@ import requests
 
 from builder.clock import Clock
 from builder.fetch.politeness import MAX_WAIT_S, retry_after_s
-from builder.fetch.proxies import proxy_for
-from builder.search.web.failure_causes import failure_cause, host_in
+from builder.fetch.proxies import WANTS_PASSWORD, proxy_for
+from builder.search.web.failure_causes import NO_WAY, failure_cause, host_in
 from builder.search.web.guarded_connection import GuardedAdapter
 from builder.search_results import RawResponse
 
@@ -125,7 +125,7 @@ class Asker:
             answers.put(AskingError(self._late(request)))
         except (requests.RequestException, OSError, ValueError) as error:
             # Only the cause: an error's text can hold the whole request.
-            answers.put(AskingError(failure_cause(error, request.url)))
+            answers.put(AskingError(failure_cause(error, request.url, proxy_for(request.url, self._proxy))))
 
     def _follow(self, request: SearchRequest) -> RawResponse:
         deadline = time.monotonic() + self._timeout_s
@@ -150,6 +150,8 @@ class Asker:
                     headers={"User-Agent": self._user_agent, **request.headers},
                     timeout=max(deadline - time.monotonic(), 0.001),
                 ) as response:
+                    if proxy is not None and response.status_code == WANTS_PASSWORD:
+                        raise AskingError(f"{host_in(url)}: {NO_WAY} {host_in(proxy)}: status {WANTS_PASSWORD}")
                     location = response.headers.get("Location")
                     if response.status_code not in _REDIRECTS or not location:
                         return self._read(response, request, deadline)
