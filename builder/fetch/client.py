@@ -201,7 +201,7 @@ class Crawl:
             was_there=_was_there(got),
             certificate=_certificate_fault(got),
             sent_away_at=walk.sent_away_at if sign.startswith(SENT_TO) else None,
-            is_local=_is_local(got.detail),
+            is_local=is_local_fault(got.detail),
             is_proxys=is_unusable(got.detail),
         )
         return got, seen
@@ -389,7 +389,7 @@ class Crawl:
         if answer.got.outcome != "kept":
             walk.share.give_back()
         is_silent = is_unanswered(answer.got) or self._is_proxys(answer.got)
-        if not (is_silent and (self.watch.is_tainted(asked_at) or _is_local(answer.got.detail))):
+        if not (is_silent and (self.watch.is_tainted(asked_at) or is_local_fault(answer.got.detail))):
             self._breakers.note(host, answered=answer.answered)
         return answer
 
@@ -416,7 +416,7 @@ def _was_there(got: Fetched) -> bool:
 _LOCAL = ("unreachable", "cannot be reached", STOOD_STILL, "Too many open files")
 
 
-def _is_local(detail: str) -> bool:
+def is_local_fault(detail: str) -> bool:
     """Whether this machine is the cause: it has no network, stood still or has no socket left, or its proxy is away."""
     return any(part in detail for part in _LOCAL) or is_unusable(detail)
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from ipaddress import ip_address
@@ -13,8 +15,11 @@ from builder_web import page, redirect, serving
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.fetch import Fetched, fetch_all
-from builder.fetch.addresses import Lookup, RefusedAddressError, check_url, guarded_sockets
+from builder.fetch import Fetched, addresses, fetch_all
+from builder.fetch.addresses import Lookup, NoRouteError, RefusedAddressError, check_url, guarded_sockets
+from builder.fetch.client import is_local_fault
+from builder.fetch.hit_detail import detail_of
+from builder.fetch.hop import no_address
 from builder.fetch.settings import FetchConfig
 from builder.urls import literal_address
 from edu_rag.network.public_addresses import is_public
@@ -166,6 +171,34 @@ def test_no_spelling_of_an_inside_address_is_dialled(dialled: list[str]) -> None
     assert len(INSIDE) >= 140
     assert dialled == []
     assert {url: item.outcome for url, item in got.items()} == dict.fromkeys(INSIDE, "refused_address")
+
+
+def test_ipv6_is_dialled_only_where_a_route_leads_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    four, six = "93.184.216.34", "2606:2800:220:1::1"
+    monkeypatch.setattr(addresses, "without_route", lambda address: "")
+    assert addresses.with_route("h.com", [six, four]) == [six, four]
+    monkeypatch.setattr(addresses, "without_route", lambda address: "Network is unreachable" if ":" in address else "")
+    assert addresses.with_route("h.com", [six, four]) == [four]
+    with pytest.raises(NoRouteError) as caught:
+        addresses.with_route("h.com", [six])
+    outcome, detail = no_address(caught.value)
+    assert (outcome, detail_of(outcome, None, detail)) == ("connection", "no_network")
+    assert not is_local_fault(detail)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("limit", "n"), [("-n 128", 16), ("-n 20", 1)])
+def test_no_more_visits_have_sockets_than_this_system_allows(limit: str, n: int) -> None:
+    code = "from builder.fetch.open_files import visits_at_once; print(visits_at_once())"
+    words = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", sys.executable, "-c", code]
+    assert int(subprocess.run(words, capture_output=True, text=True, check=True).stdout) == n
+
+
+@pytest.mark.process
+def test_a_soft_limit_of_open_files_is_raised() -> None:
+    code = "from builder.fetch.open_files import visits_at_once; print(visits_at_once())"
+    words = ["sh", "-c", 'ulimit -Sn 128; ulimit -Hn 1088; exec "$@"', "sh", sys.executable, "-c", code]
+    assert int(subprocess.run(words, capture_output=True, text=True, check=True).stdout) == 256
 
 
 def test_every_spelling_of_a_public_address_is_dialled_as_what_it_is(dialled: list[str]) -> None:

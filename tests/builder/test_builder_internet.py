@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulated_internet import can_run, crawling, within, write_questions
+from simulated_internet import PROXY, can_run, crawling, within, write_questions
 
 from builder.fetch.hit_detail import detail_of
 from builder.store.index import Fetch
@@ -19,6 +19,7 @@ from builder.store.reader import StoreReader
 pytestmark = [pytest.mark.process, pytest.mark.sandbox, pytest.mark.slow]
 ODD = {"unknown": "dns", "fails": "dns", "silent": "dns", "inside": "refused_address", "late": "kept"}
 ODD |= {"truncated": "kept", "chain": "kept", "loop": "dns", "chain_inside": "refused_address"}
+ODD |= {"six": "connection", "both": "kept"}
 ODD_PAGES = {"drip": "timeout", "drip_head": "timeout", "bomb": "too_large"}
 
 
@@ -33,7 +34,9 @@ def live_hosts(n: int) -> dict[str, dict[str, Any]]:
 
 
 def urls_of(hosts: dict[str, dict[str, Any]], n: int) -> list[str]:
-    return [f"http://{host}/page-{i}" for host in hosts for i in range(n)]
+    return [
+        f"{'https' if how.get('tls') else 'http'}://{host}/page-{i}" for host, how in hosts.items() for i in range(n)
+    ]
 
 
 def crawled(
@@ -88,6 +91,10 @@ def test_hosts_with_bad_certificates_get_a_fate_of_their_own_and_stop_no_crawl(t
 
 OUTAGES = {
     "names_down": 0,
+    "names_gone": 0,
+    "names_garbage": 0,
+    "names_astray": 30,
+    "names_portal": 30,
     "names_unknown": 0,
     "names_fail": 0,
     "names_refused": 0,
@@ -107,7 +114,13 @@ OUTAGES = {
     "portal_empty": 130,
     "gateway": 50,
     "busy": 140,
+    "mute": 60,
+    "babble": 70,
+    "slow": 80,
+    "stopped": 40,
 }
+PROXYS = {"proxy_gone": 40, "proxy_unknown": 0, "proxy_mute": 60, "proxy_407": 50, "proxy_403": 0, "proxy_502": 70}
+PROXYS |= {"proxy_login": 90}
 
 
 def test_dead_hosts_that_come_first_hold_up_no_crawl_since_the_live_ones_that_wait_are_probed(tmp_path: Path) -> None:
@@ -119,8 +132,9 @@ def test_dead_hosts_that_come_first_hold_up_no_crawl_since_the_live_ones_that_wa
 
 
 def test_nothing_is_lost_to_one_outage_after_the_other_and_no_login_page_is_kept(tmp_path: Path) -> None:
-    kinds = ("names_down", "away", "portal_redirect")
-    events = [{"after_pages": OUTAGES[what] // 2, "what": what, "seconds": 3.0} for what in kinds]
+    kinds = ("names_portal", "away", "portal_redirect")
+    events = [{"after_pages": n, "what": what, "seconds": 3.0} for n, what in zip((0, 15, 60), kinds, strict=True)]
+    events[1]["clock_s"] = 86_400.0  # the wall clock goes wrong with it, and right again
     happened, rows = crawled(tmp_path, live_hosts(50), events)
     assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
     begun = [line.split(" after")[0] for line in happened["log"] if not line.startswith("end of ")]
@@ -135,6 +149,27 @@ def test_nothing_is_lost_to_a_long_outage_of_any_kind(tmp_path: Path, what: str)
     happened, rows = crawled(tmp_path, live_hosts(60), events, n_pages=3)
     assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
     assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 180}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("what", PROXYS)
+def test_nothing_is_lost_to_a_proxy_that_fails(tmp_path: Path, what: str, scheme: str) -> None:
+    hosts = {name: {"tls": "live"} if scheme == "https" else {} for name in live_hosts(60)}
+    events = [{"after_pages": PROXYS[what], "what": what, "seconds": 6.0}]
+    happened, rows = crawled(tmp_path, hosts, events, n_pages=3, proxy=PROXY)
+    assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
+    assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 180}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("clock_s", [86_400.0, -3_600.0])
+def test_nothing_is_lost_to_a_wall_clock_that_is_set_while_the_crawl_waits(tmp_path: Path, clock_s: float) -> None:
+    hosts = {name: {"delay_s": 0.3, "name": "late"} for name in live_hosts(40)}
+    events = [{"after_pages": 10 + n, "what": "clock", "seconds": 1.0, "clock_s": clock_s} for n in range(3)]
+    happened, rows = crawled(tmp_path, hosts, events, n_pages=4, delay_s=0.2)
+    assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
+    assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 160}
 
 
 @pytest.mark.nightly

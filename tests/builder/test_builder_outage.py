@@ -1,18 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
 import pytest
 
-from builder.fetch import Fetched, fetch_all
+from builder.fetch import Fetched, fetch_all, hop
 from builder.fetch.answer_sign import SENT_TO, is_common_fault, look_of, sign_of
-from builder.fetch.client import Crawl, Writer
+from builder.fetch.client import Crawl, Writer, is_local_fault
 from builder.fetch.connections import Connections
 from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, MAX_AGAIN, History, OutageWatch, Sighting, Verdict
@@ -342,6 +343,39 @@ def test_what_failed_is_forgotten_for_an_outage_however_long_ago_it_was_learned(
             return set(visits._robots)
 
     assert asyncio.run(remembered()) == {"http://h1.com", "http://h3.com"}
+
+
+@pytest.mark.parametrize(("stands_still", "is_local"), [(0.3, True), (0.0, False)])
+def test_an_answer_that_is_late_because_this_machine_stood_still_is_not_the_hosts_fault(
+    monkeypatch: pytest.MonkeyPatch, stands_still: float, is_local: bool
+) -> None:
+    monkeypatch.setattr(hop, "_LATE_S", 0.2)
+
+    class Session:
+        @asynccontextmanager
+        async def get(self, *_: object, **__: object) -> AsyncIterator[None]:
+            time.sleep(stands_still)  # the loop does not run
+            await asyncio.sleep(60)
+            yield
+
+    class Sessions(Connections):
+        def __init__(self) -> None:
+            pass
+
+        def session(self, *, is_new: bool) -> Any:
+            return Session()
+
+    async def ended() -> Fetched:
+        async def grow(_: object) -> None:
+            return None
+
+        hopper = hop.Hopper(Sessions(), FetchConfig(proxy="none"), {})
+        asked = Fetched(url="http://h.com/", final_url="http://h.com/", outcome="connection", fetched_at=NOW)
+        return (await hopper.hop(asked, 0.01, {}, grow, page=True, again=False)).got
+
+    got = asyncio.run(ended())
+    assert got.outcome == "timeout"
+    assert is_local_fault(got.detail) == is_local
 
 
 def test_after_an_outage_and_for_what_is_fetched_again_no_kept_connection_is_used() -> None:
