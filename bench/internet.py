@@ -1,4 +1,4 @@
-"""Measures a crawl in a simulated internet: silent names, and outages of the network in mid-crawl.
+"""Measures a crawl in a simulated internet: silent names, and outages of the network or of a proxy in mid-crawl.
 
 Usage (from a checkout, after `make test` has made the environment; needs unshare, user namespaces and openssl):
 
@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "builder")]
 
-from simulated_internet import crawling, within, write_questions  # noqa: E402
+from simulated_internet import PROXY, crawling, within, write_questions  # noqa: E402
 
 from builder.store.reader import StoreReader  # noqa: E402
 
@@ -57,6 +57,7 @@ def cases(n_pages: int, seconds: float) -> dict[str, Case]:
 
     half_s = seconds / 2
     third, twice = n_pages // 3, {"n_runs": 2, "fetch": {"give_up_after_s": 20.0}}
+    by_proxy: dict[str, Any] = {"fetch": {"proxy": PROXY}}
     return {
         "clean": Case(says="nothing wrong"),
         "silent": Case(says="8 % of the names silent (10 s)", silent_share=SILENT_SHARE),
@@ -80,6 +81,25 @@ def cases(n_pages: int, seconds: float) -> dict[str, Case]:
             events=event("dead", third, None),
             dying_share=0.1,
             n_runs=2,
+        ),
+        "hijack": Case(says=f"name service leads to a portal, {half_s:g} s", events=event("names_portal", third, half_s)),
+        "mute": Case(says=f"hosts that say nothing, {half_s:g} s", events=event("mute", third, half_s)),
+        "sleep": Case(says=f"this machine sleeps for {half_s:g} s", events=event("stopped", third, half_s)),
+        "clock": Case(
+            says="wall clock a day ahead and right again, ten times",
+            events=[
+                {"what": "clock", "after_pages": third, "seconds": 1.0, "clock_s": 86_400.0, "pause_s": 1.0}
+                for _ in range(10)
+            ],
+        ),
+        "proxy": Case(says=f"proxy refuses for {half_s:g} s", events=event("proxy_gone", third, half_s), **by_proxy),
+        "proxy_407": Case(says=f"proxy answers 407 for {half_s:g} s", events=event("proxy_407", third, half_s), **by_proxy),
+        "proxy_login": Case(says=f"proxy's login page, {half_s:g} s", events=event("proxy_login", third, half_s), **by_proxy),
+        "no_proxy": Case(
+            says="no proxy at the start, then resumed",
+            events=event("proxy_gone", 0, None),
+            n_runs=2,
+            fetch={"proxy": PROXY, "give_up_after_s": 20.0},
         ),
         "good": Case(says="network gone for good, then resumed", events=event("silent", third, None), **twice),
     }  # fmt: skip
