@@ -82,7 +82,7 @@ def cases(n_pages: int, seconds: float) -> dict[str, Case]:
             dying_share=0.1,
             n_runs=2,
         ),
-        "hijack": Case(says=f"name service leads to a portal, {half_s:g} s", events=event("names_portal", third, half_s)),
+        "hijack": Case(says=f"names lead to a portal, {half_s:g} s", events=event("names_portal", third, half_s)),
         "mute": Case(says=f"hosts that say nothing, {half_s:g} s", events=event("mute", third, half_s)),
         "sleep": Case(says=f"this machine sleeps for {half_s:g} s", events=event("stopped", third, half_s)),
         "clock": Case(
@@ -92,9 +92,9 @@ def cases(n_pages: int, seconds: float) -> dict[str, Case]:
                 for _ in range(10)
             ],
         ),
-        "proxy": Case(says=f"proxy refuses for {half_s:g} s", events=event("proxy_gone", third, half_s), **by_proxy),
-        "proxy_407": Case(says=f"proxy answers 407 for {half_s:g} s", events=event("proxy_407", third, half_s), **by_proxy),
-        "proxy_login": Case(says=f"proxy's login page, {half_s:g} s", events=event("proxy_login", third, half_s), **by_proxy),
+        "proxy": Case(says=f"no proxy for {half_s:g} s", events=event("proxy_gone", third, half_s), **by_proxy),
+        "proxy_407": Case(says=f"proxy: 407, {half_s:g} s", events=event("proxy_407", third, half_s), **by_proxy),
+        "proxy_login": Case(says=f"proxy: login, {half_s:g} s", events=event("proxy_login", third, half_s), **by_proxy),
         "no_proxy": Case(
             says="no proxy at the start, then resumed",
             events=event("proxy_gone", 0, None),
