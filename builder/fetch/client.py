@@ -203,6 +203,7 @@ class Crawl:
             sent_away_at=walk.sent_away_at if sign.startswith(SENT_TO) else None,
             is_local=is_local_fault(got.detail),
             is_proxys=is_unusable(got.detail),
+            proxy=proxy_for(got.final_url, self._settings.proxy) or "",
         )
         return got, seen
 

@@ -59,9 +59,9 @@ class Sighting:
 
     `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `was_there`: the host answered
     before the connection failed, or closed it; `certificate`: what is wrong with the one that it showed; `is_local`:
-    this machine reports that it has no network, or (`is_proxys`) that its proxy cannot be used. `begun`: when the
-    attempt began, its wait for robots.txt included; `started`: its first request; `sent_away_at`: when it was sent to
-    another registered host, if it was.
+    this machine is the cause, or (`is_proxys`) its `proxy`, if it is asked through one. `begun`: when the attempt
+    began, its wait for robots.txt included; `started`: its first request; `sent_away_at`: when it was sent to another
+    registered host, if it was.
     """
 
     url: str
@@ -76,6 +76,7 @@ class Sighting:
     certificate: str = ""
     is_local: bool = False
     is_proxys: bool = False
+    proxy: str = ""
     begun: float = math.inf
     sent_away_at: float | None = None
 
@@ -480,8 +481,8 @@ class OutageWatch:
         self._forget(self._doubtful(), also=self._landmarks.keys())
         targets, failed = self._targets(), {held.seen.url for held in self._doubtful()}
         waits = {asyncio.ensure_future(self._probe(url)) for url in targets}
-        probes, heard, is_up, is_shut = list(waits), list[Sighting](), False, False
-        self._has_failed_answered, still = False, set[tuple[str, str]]()
+        probes, heard, is_up = list(waits), list[Sighting](), False
+        self._has_failed_answered, still, shut = False, set[tuple[str, str]](), set[str]()
         try:
             while waits and not (is_up and self._has_failed_answered):
                 done, waits = await asyncio.wait(
@@ -489,8 +490,7 @@ class OutageWatch:
                 )
                 if not done:
                     break
-                # The hosts that are asked without a proxy say nothing about it.
-                is_shut = is_shut or any(probe.result().is_proxys for probe in done)
+                shut |= {seen.proxy for seen in (probe.result() for probe in done) if seen.is_proxys}
                 heard += [seen for seen in (probe.result() for probe in done) if not self._looks_away(seen)]
                 is_up = any(self._shows_network(seen) for seen in heard)
                 self._has_failed_answered = any(seen.url in failed for seen in heard)
@@ -500,7 +500,7 @@ class OutageWatch:
             for probe in probes:
                 probe.cancel()
             await asyncio.gather(*probes, return_exceptions=True)
-        if is_shut:
+        if shut - {seen.proxy for seen in heard}:  # hosts that are asked without a proxy say nothing about it
             return False
         if is_up:
             self._clear_portals(still)

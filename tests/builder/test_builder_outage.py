@@ -35,6 +35,7 @@ class Net:
         self.slept: list[float] = []
         self.kept: dict[str, str] = {}
         self.verdicts: Counter[Verdict] = Counter()
+        self.is_all_by_proxy = False
         self.shut: Callable[[str, float], bool] = lambda *_: False  # whether the proxy in front of a URL is away
         self.failed: set[str] = set()  # remembered, as the crawl remembers names and robots.txt files
 
@@ -57,6 +58,7 @@ class Net:
             is_page=bool(sign) and not is_common_fault(sign),
             is_local=is_shut,
             is_proxys=is_shut,
+            proxy="proxy" if is_shut or self.is_all_by_proxy else "",
             was_there=not sign and self.hosts_are_there,
             sent_away_at=sent_at if sign.startswith(SENT_TO) else None,
         )
@@ -153,6 +155,13 @@ def test_a_proxy_that_is_away_costs_no_page_although_hosts_that_need_none_answer
     with pytest.raises(ExceptionGroup) as caught:
         asyncio.run(net.crawl(URLS, 100.0, ()))
     assert isinstance(caught.value.exceptions[0], OutageError)
+
+
+def test_a_proxy_that_refuses_few_hosts_alone_ends_no_crawl() -> None:
+    net = Net(lambda url, _: PAGES[url])
+    net.shut, net.is_all_by_proxy = lambda url, _: url in URLS[::50], True
+    asyncio.run(net.crawl(URLS, 100.0, ()))
+    assert net.kept == PAGES | dict.fromkeys(URLS[::50], "")
 
 
 def test_an_outage_with_expired_certificates_points_to_the_clock() -> None:
