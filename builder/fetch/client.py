@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -31,13 +30,13 @@ from builder.fetch.body import (
 from builder.fetch.connections import Connections
 from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_gateways, is_unanswered
 from builder.fetch.guarded_resolver import GuardedResolver
-from builder.fetch.hit_detail import detail_of
-from builder.fetch.hop import STOOD_STILL, Hopper, HopResponse, dialled, no_address
+from builder.fetch.hop import Hopper, HopResponse, dialled, no_address
 from builder.fetch.open_files import visits_at_once
-from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
+from builder.fetch.outage import History, Monotonic, OutageWatch, Pause
 from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
 from builder.fetch.proxies import is_unusable, named, proxy_doors, proxy_for
 from builder.fetch.robots import Robots, robots_of
+from builder.fetch.sighting import Sighting, certificate_fault, is_local_fault, was_there
 from builder.urls import host_of
 
 if TYPE_CHECKING:
@@ -198,8 +197,8 @@ class Crawl:
             detail=got.detail,
             is_page=got.outcome == "kept",
             is_rules=got.outcome == "robots",
-            was_there=_was_there(got),
-            certificate=_certificate_fault(got),
+            was_there=was_there(got),
+            certificate=certificate_fault(got),
             sent_away_at=walk.sent_away_at if sign.startswith(SENT_TO) else None,
             is_local=is_local_fault(got.detail),
             is_proxys=is_unusable(got.detail),
@@ -402,33 +401,6 @@ class Crawl:
         if walk.page and self._gates.n_users(key) == 1:
             headers["Connection"] = "close"  # no URL waits for this host: an idle connection keeps a file open
         return headers
-
-
-def _was_there(got: Fetched) -> bool:
-    """Whether a lost connection was one to a host that was there: its robots.txt had come, or it closed the connection.
-
-    A moment without network does that to one host or two, which no run of hosts shows.
-    """
-    if got.outcome != "connection" or got.detail.startswith(BREAKER):
-        return False
-    return not got.detail.startswith(ROBOTS_UNREAD) or detail_of(got.outcome, got.status, got.detail) == "closed"
-
-
-_LOCAL = ("unreachable", "cannot be reached", STOOD_STILL, "Too many open files")
-
-
-def is_local_fault(detail: str) -> bool:
-    """Whether this machine is the cause: it has no network, stood still or has no socket left, or its proxy is away."""
-    return any(part in detail for part in _LOCAL) or is_unusable(detail)
-
-
-_BAD_CERTIFICATE = re.compile(r"certificate verify failed: ([^,(]+)")
-
-
-def _certificate_fault(got: Fetched) -> str:
-    """What OpenSSL says of a host's certificate, without the host's name; empty if that was not the failure."""
-    found = _BAD_CERTIFICATE.search(got.detail) if got.outcome == "connection" else None
-    return found[1].strip() if found else ""
 
 
 def _with_signals(got: Fetched, signals: set[str]) -> Fetched:

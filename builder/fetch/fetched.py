@@ -73,6 +73,8 @@ NOT_FOUND = frozenset({404, 410})
 """The errors that many pages have on their own: a captive portal that answers so is known by its words only."""
 BREAKER = "circuit breaker: "
 """How the detail begins where a host failed so often in a row that it was not asked again."""
+STOOD_STILL = "since this machine stood still"
+"""How the detail ends if the process did not run when its time was up: the answer may have been there."""
 TRANSIENT_STATUSES = frozenset({408, 425, 429, 502, 503, 504})
 
 

@@ -16,7 +16,7 @@ from builder.fetch.addresses import NoRouteError, RefusedAddressError
 from builder.fetch.answer_sign import look_of
 from builder.fetch.body import BodyError, check_headers, check_length, check_start, check_type, read_body
 from builder.fetch.connections import Connections
-from builder.fetch.fetched import NOT_FOUND, STATUS, Fetched
+from builder.fetch.fetched import NOT_FOUND, STATUS, STOOD_STILL, Fetched
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
 from builder.fetch.proxies import NO_PROXY_REACHED, PROXY_ERROR, WANTS_PASSWORD, proxy_for
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap
 
 
-STOOD_STILL = "since this machine stood still"
-"""How the detail ends if the process did not run when its time was up: the answer may have been there."""
 _LATE_S = 1.0
 _ERROR_PAGE_BYTES, _ERROR_PAGE_S = 16_384, 1.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from builder.fetch.answer_sign import is_common_fault
+from builder.fetch.sighting import Sighting
 from edu_rag.errors import OutageError
 from edu_rag.progress import note, say
 
@@ -51,34 +52,6 @@ Pause = Callable[[float], Awaitable[None]]
 Verdict = Literal["genuine", "once_more", "again"]
 History = list[tuple[Verdict, str]]
 """A URL's verdicts so far, each with the sign that it was given for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """How one attempt to fetch a URL ended. `sign` says what the answer looked like, and is empty if there was none.
-
-    `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `was_there`: the host answered
-    before the connection failed, or closed it; `certificate`: what is wrong with the one that it showed; `is_local`:
-    this machine is the cause, or (`is_proxys`) its `proxy`, if it is asked through one. `begun`: when the attempt
-    began, its wait for robots.txt included; `started`: its first request; `sent_away_at`: when it was sent to another
-    registered host, if it was.
-    """
-
-    url: str
-    host: str
-    started: float
-    ended: float
-    sign: str = ""
-    detail: str = ""
-    is_page: bool = False
-    is_rules: bool = False
-    was_there: bool = False
-    certificate: str = ""
-    is_local: bool = False
-    is_proxys: bool = False
-    proxy: str = ""
-    begun: float = math.inf
-    sent_away_at: float | None = None
 
 
 @dataclass(slots=True, eq=False)

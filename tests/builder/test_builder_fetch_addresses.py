@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from builder.fetch import Fetched, addresses, fetch_all
 from builder.fetch.addresses import Lookup, NoRouteError, RefusedAddressError, check_url, guarded_sockets
-from builder.fetch.client import is_local_fault
 from builder.fetch.hit_detail import detail_of
 from builder.fetch.hop import no_address
 from builder.fetch.settings import FetchConfig
+from builder.fetch.sighting import is_local_fault
 from builder.urls import literal_address
 from edu_rag.network.public_addresses import is_public
 

@@ -13,12 +13,13 @@ import pytest
 
 from builder.fetch import Fetched, fetch_all, hop
 from builder.fetch.answer_sign import SENT_TO, is_common_fault, look_of, sign_of
-from builder.fetch.client import Crawl, Writer, is_local_fault
+from builder.fetch.client import Crawl, Writer
 from builder.fetch.connections import Connections
 from builder.fetch.guarded_resolver import GuardedResolver
-from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, MAX_AGAIN, History, OutageWatch, Sighting, Verdict
+from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, MAX_AGAIN, History, OutageWatch, Verdict
 from builder.fetch.robots import Robots
 from builder.fetch.settings import FetchConfig, Server
+from builder.fetch.sighting import Sighting, is_local_fault
 from edu_rag.errors import OutageError
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
