@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -155,9 +154,7 @@ class Hopper:
 
 
 class _Request:
-    """One request under way. `status` shows how far it came: None until the headers have arrived; `ends_at` when its
-    time is up.
-    """
+    """One request under way. `status` shows how far it came: None until the headers have arrived."""
 
     def __init__(
         self,
@@ -172,12 +169,13 @@ class _Request:
         self._session, self._settings, self.got, self._headers = session, settings, got, headers
         self._grow, self._page, self._is_served = grow, page, is_served
         self.status: int | None = None
-        self.ends_at = math.inf
+        self._clock: asyncio.Timeout | None = None
         self.proxy = None if is_served else proxy_for(got.final_url, settings.proxy)
 
     def is_late(self) -> bool:
         """Whether its time was up long ago, so that this process cannot have run then."""
-        return asyncio.get_running_loop().time() - self.ends_at > _LATE_S
+        ended_at = None if self._clock is None else self._clock.when()
+        return ended_at is not None and asyncio.get_running_loop().time() - ended_at > _LATE_S
 
     async def answer(self, left_s: float) -> HopResponse:
         """The answer. Raises TimeoutError, BodyError, aiohttp.ClientError, OSError, ValueError."""
@@ -186,12 +184,12 @@ class _Request:
         url = dialled(self.got.final_url)
         if SCHEME_HEADER in self._headers:
             url = url.with_scheme("http")
-        self.ends_at = min(deadline, loop.time() + self._settings.first_byte_s)
-        async with asyncio.timeout_at(self.ends_at) as clock:
+        async with asyncio.timeout_at(min(deadline, loop.time() + self._settings.first_byte_s)) as clock:
+            self._clock = clock
             async with self._session.get(
                 url, allow_redirects=False, headers=self._headers, proxy=self.proxy
             ) as response:
-                self.status, self.ends_at = response.status, deadline
+                self.status = response.status
                 clock.reschedule(deadline)
                 return await self._read(response, clock)
 
