@@ -45,11 +45,6 @@ class Share:
             await self._shares.large.acquire()
         self._held.append(self._shares.large)
 
-    async def hold_large(self) -> None:
-        """Wait for leave to hold a large body that was received before."""
-        await self._shares.large.acquire()
-        self._held.append(self._shares.large)
-
     def give_back(self) -> None:
         """Let go of everything."""
         while self._held:

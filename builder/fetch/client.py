@@ -22,7 +22,11 @@ from builder.fetch.addresses import (
     check_url,
 )
 from builder.fetch.answer_sign import SENT_TO, is_elsewhere, sign_of
-from builder.fetch.body import Share, Shares
+from builder.fetch.body import (
+    SMALL_BYTES,
+    Share,
+    Shares,
+)
 from builder.fetch.connections import Connections
 from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_gateways, is_unanswered
 from builder.fetch.guarded_resolver import GuardedResolver
@@ -33,7 +37,6 @@ from builder.fetch.politeness import Breakers, Gates, politeness_key, registered
 from builder.fetch.proxies import is_unusable, named, proxy_doors, proxy_for
 from builder.fetch.robots import Robots, robots_of
 from builder.fetch.sighting import Sighting, certificate_fault, is_local_fault, was_there
-from builder.fetch.waiting_page import WaitingPage
 from builder.urls import host_of
 
 if TYPE_CHECKING:
@@ -158,18 +161,21 @@ class Crawl:
             while True:
                 await self.watch.fair_weather(url, politeness_key(url))
                 got, seen = await self._attempt(url, share, probe=False, again=bool(history))
-                if seen is None:
+                if seen is None or not await self._is_again(seen, got, share, history):
                     break
-                with WaitingPage(got) as waiting:
-                    del got  # its body may be large
-                    share.give_back()
-                    if await self.watch.verdict(seen, history) == "genuine":
-                        got = await waiting.whole(share)
-                        break
             await self._writer.write(got)
         finally:
             share.give_back()
             self.watch.end()
+
+    async def _is_again(self, seen: Sighting, got: Fetched, share: Share, history: History) -> bool:
+        """Whether a result is the network's fault, so that the URL is fetched again."""
+        if len(got.body) > SMALL_BYTES:
+            # No login page is that large, and large bodies do not wait: few may be in memory.
+            self.watch.answered(seen)
+            return False
+        share.give_back()
+        return await self.watch.verdict(seen, history) != "genuine"
 
     async def _attempt(self, url: str, share: Share, *, probe: bool, again: bool) -> tuple[Fetched, Sighting | None]:
         """One fetch of a URL, and what it shows of the network; None if it shows nothing."""

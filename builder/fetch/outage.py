@@ -178,6 +178,14 @@ class OutageWatch:
             self._weigh(held)
         return await held.verdict
 
+    def answered(self, seen: Sighting) -> None:
+        """Note an answer that waits for no verdict."""
+        self._n_answers += 1
+        self._recent.append(seen)
+        if not self.is_paused:
+            self._clear(seen)
+            self._count(seen)
+
     # ---- how it decides
 
     def _has_pages(self) -> bool:
@@ -365,7 +373,7 @@ class OutageWatch:
             self._let_go(doubtful)
             doubtful = []
         if not doubtful:
-            self._begin_run()  # all of the run have their verdicts
+            self._begin_run()  # only answers that wait for no verdict
             return
         self._open.clear()
         self._portal_signs = frozenset(self._shared_signs())

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gzip
-import tempfile
 import time
 import zlib
 from datetime import UTC, datetime
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from builder.fetch import Fetched, fetch_all, reserves_rights
-from builder.fetch.body import N_LARGE, SMALL_BYTES, BodyError, Share, Shares, _Inflater
+from builder.fetch.body import SMALL_BYTES, BodyError, _Inflater
 from builder.fetch.machine_use_signals import (
     MAX_LINES,
     PRODUCT_TOKEN,
@@ -29,9 +27,7 @@ from builder.fetch.machine_use_signals import (
 )
 from builder.fetch.robots import robots_of, told_to_us
 from builder.fetch.settings import FetchConfig
-from builder.fetch.waiting_page import WaitingPage
 from builder.urls import canonical_url
-from edu_rag.errors import DataError
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 TEXT = b"<html>" + b"".join(b"<p>water %d</p>" % i for i in range(2_000))
@@ -299,30 +295,3 @@ def test_signals_of_any_text_are_words_of_the_vocabulary(text: str, body: bytes)
 def test_tracking_parameters_are_no_part_of_a_pages_identity(url: str, canonical: str) -> None:
     assert canonical_url(url) == canonical
     assert canonical_url(canonical) == canonical
-
-
-@pytest.mark.parametrize("size", [SMALL_BYTES, SMALL_BYTES + 1])
-def test_a_large_page_waits_on_the_disk_and_comes_back_whole_when_there_is_leave(size: int) -> None:
-    async def whole() -> Fetched:
-        shares = Shares(1)
-        share, got = Share(shares), Fetched(url="u", final_url="u", outcome="kept", fetched_at=NOW, body=b"x" * size)
-        with WaitingPage(got) as waiting:
-            assert len(waiting._got.body) == (0 if size > SMALL_BYTES else size)
-            back = await waiting.whole(share)
-            assert shares.large._value == N_LARGE - (size > SMALL_BYTES)
-        share.give_back()
-        assert shares.large._value == N_LARGE
-        assert back == got
-        return back
-
-    assert len(asyncio.run(whole()).body) == size
-
-
-def test_a_temporary_folder_that_is_full_is_an_error_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full() -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    got = Fetched(url="u", final_url="u", outcome="kept", fetched_at=NOW, body=b"x" * (SMALL_BYTES + 1))
-    with pytest.raises(DataError, match=r"temporary folder: cannot hold a large page .*: make room, or set TMPDIR"):
-        WaitingPage(got)

@@ -105,7 +105,6 @@ OUTAGES = {
     "reset": 80,
     "portal": 90,
     "portal_redirect": 120,
-    "portal_large": 90,
     "portal_here": 30,
     "portal_loop": 60,
     "portal_404": 40,
