@@ -355,11 +355,11 @@ def test_what_failed_is_forgotten_for_an_outage_however_long_ago_it_was_learned(
     assert asyncio.run(remembered()) == {"http://h1.com", "http://h3.com"}
 
 
-@pytest.mark.parametrize(("stands_still", "is_local"), [(0.3, True), (0.0, False)])
+@pytest.mark.parametrize(("stands_still", "is_local"), [(0.15, True), (0.0, False)])
 def test_an_answer_that_is_late_because_this_machine_stood_still_is_not_the_hosts_fault(
     monkeypatch: pytest.MonkeyPatch, stands_still: float, is_local: bool
 ) -> None:
-    monkeypatch.setattr(hop, "_LATE_S", 0.2)
+    monkeypatch.setattr(hop, "_LATE_S", 0.1)
 
     class Session:
         @asynccontextmanager
