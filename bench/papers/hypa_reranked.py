@@ -42,7 +42,7 @@ PA = "adaptive k and Q, 3 classes (PA)"
 
 
 def numbers_by_system(n_class: int) -> dict[str, Numbers]:
-    """What each system retrieves for a question of this class; Q None means no rewrites."""
+    """The numbers of each system for a question of this class; Q None means no rewrites."""
     of_class = numbers_of_classes(3)[n_class]
     fixed = {name: Numbers(top_k=int(name.rsplit(" ", 1)[-1])) for name in FIXED}
     adaptive = Numbers(top_k=of_class.top_k)
@@ -62,7 +62,7 @@ def pipelines(reranker: Rank) -> Callable[[Numbers, bool], Pipeline]:
 
 
 def of_question(query: SystemQuestion, evidence: Spans, n_class: int, reranker: Rank) -> dict[tuple[str, bool], Found]:
-    """What each system finds of a question's evidence, without the reranker (False) and with it."""
+    """The evidence of a question that each system finds, without the reranker (False) and with it."""
     passages, pages = WINDOWS(query), {page.page_id: page for page in query.pages}
     texts, pipeline, found = [one.text for one in passages], pipelines(reranker), {}
     for name, numbers in numbers_by_system(n_class).items():

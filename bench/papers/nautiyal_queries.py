@@ -17,7 +17,7 @@ METRIC = "NDCG@10"
 FIRST = "P@1"
 PAIRS = (("hybrid", "BM25"), ("hybrid", "dense"), ("BM25", "dense"))
 SPREADS = ("lower quartile", "median", "upper quartile", "standard deviation")
-"""What `spreads` gives, in its order."""
+"""The columns of `spreads`, in order."""
 
 
 def _matrix(values: Mapping[str, Values]) -> tuple[list[int], np.ndarray]:
