@@ -58,15 +58,8 @@ def tables(found: Found, focus: Sequence[str], seed: int, plot: Path | None) -> 
     """The means, and the tests of the lead; with `plot` the picture as well."""
     rows = [(measure, name, own, *(f"{value:.1f}" for value in means)) for measure, own, name, means in lines(found)]
     means = table(("%", "method", "own pair", *(f"@{k}" for k in CUTOFFS)), rows)
-    head = (
-        "points of",
-        "own pair",
-        "questions, areas",
-        "at 1 (95 %)",
-        f"at {K}",
-        f"at {K} minus at 1",
-        "grows or shrinks",
-    )
+    at_both = ("at 1 (95 %)", f"at {K} (95 %)", f"at {K} minus at 1 (95 %)")
+    head = ("points of", "own pair", "questions, areas", *at_both, "change established")
     tested = table(head, leads(found, focus, seed))
     if plot is None:
         return f"{means}\n\n{tested}"

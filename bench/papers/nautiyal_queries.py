@@ -79,7 +79,9 @@ def draw_boxes(found: Found, path: Path) -> None:
     every = panels(titles, "", f"{METRIC} of a question (%)")
     for axes, values in zip(every, found.values(), strict=True):
         _, matrix = _matrix(values)
-        boxes = axes.boxplot([100 * row for row in matrix], tick_labels=METHODS, patch_artist=True, widths=0.5)
+        boxes = axes.boxplot([100 * row for row in matrix], patch_artist=True, widths=0.5, manage_ticks=False)
+        axes.set_xticks(range(1, len(METHODS) + 1), METHODS)  # the axes share them: boxplot would write each twice
+        axes.set_xlim(0.5, len(METHODS) + 0.5)
         for box, line, colour in zip(boxes["boxes"], boxes["medians"], COLOURS, strict=False):
             box.set(facecolor=f"{colour}40", edgecolor=colour)
             line.set(color=colour, linewidth=2.5)
