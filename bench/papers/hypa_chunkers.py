@@ -2,7 +2,7 @@
 
 The paper compares answers at a fixed number of chunks, whose lengths differ. Here every context has the same number of
 characters, so that a chunker does not gain by longer chunks. Its semantic chunker needs an encoder (--semantic), which
-reads every sentence of every page.
+reads every sentence of every page: --book keeps to the questions of one book.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ class Held(NamedTuple):
     holds: tuple[int, ...]
 
 
+Measured = dict[str, list[Held]]
+"""By chunker, one for each question."""
+
+
 def chunkers(semantic: bool) -> Mapping[str, Chunk]:
     """The paper's, and two of ours."""
     found: dict[str, Chunk] = {
@@ -56,13 +60,18 @@ def chunkers(semantic: bool) -> Mapping[str, Chunk]:
     return found
 
 
-def measure(folder: Path, split: str, sample: str | None, semantic: bool) -> dict[str, list[Held]]:
-    """What each chunker's context holds, for each question with evidence."""
+def chosen_of(dataset: Dataset, split: str, sample: str | None, book: str) -> set[str]:
+    """The questions of a sample whose lesson (`BOOK: CHAPTER`) begins with a book's name."""
+    questions = open_exam(dataset, split, sample).questions
+    return {question.question_id for question in questions if (question.lesson or "").startswith(book)}
+
+
+def measure(folder: Path, split: str, sample: str | None, named: Mapping[str, Chunk], book: str = "") -> Measured:
+    """The context of each chunker, for each question with evidence."""
     dataset = Dataset(folder / "dataset")
     task, support = task_of(dataset, split, None), read_support(dataset, split)
-    chosen = {question.question_id for question in open_exam(dataset, split, sample).questions}
-    rank, named = bm25(), chunkers(semantic)
-    found: dict[str, list[Held]] = {name: [] for name in named}
+    rank, chosen = bm25(), chosen_of(dataset, split, sample, book)
+    found: Measured = {name: [] for name in named}
     for question in task.questions:
         evidence = support.evidence.get(question.question_id)
         if not evidence or question.question_id not in chosen:
@@ -104,12 +113,12 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--split", default=SPLIT)
     parser.add_argument("--sample")
     parser.add_argument("--semantic", action="store_true", help="the semantic chunker too")
+    parser.add_argument("--book", default="", help="only the questions of this book")
     given = parser.parse_args(arguments)
-    found = measure(given.folder, given.split, given.sample, given.semantic)
+    found = measure(given.folder, given.split, given.sample, chunkers(given.semantic), given.book)
     sized = [cell for size in SIZES for cell in (f"evidence in {size:,} characters, %", "minus the first row")]
-    print(
-        f"{len(found[REFERENCE]):,} questions of {given.split} with evidence; chunks ranked by BM25; 95 % intervals.\n"
-    )
+    whose = f"{given.split}, {given.book}," if given.book else given.split
+    print(f"{len(found[REFERENCE]):,} questions of {whose} with evidence; chunks ranked by BM25; 95 % intervals.\n")
     print(table(["chunks", "a question", "characters", *sized], _rows(found)))
 
 

@@ -8,8 +8,11 @@ from statistics import mean
 
 from board_runs import table
 from nautiyal_medquad import METHODS, K, Values
-from nautiyal_tests import pooled_row
+from nautiyal_tests import pooled_p, pooled_row
 from plots import COLOURS, panels, save
+from scored_runs import p_text
+
+from edu_rag.statistics import holm
 
 MEASURES = ("P", "R", "NDCG")
 CUTOFFS = range(1, K + 1)
@@ -29,18 +32,20 @@ def lines(found: Found) -> Iterator[tuple[str, str, str, list[float]]]:
 
 
 def leads(found: Found, focus: Sequence[str], seed: int) -> Iterator[tuple[str, ...]]:
-    """The hybrid minus each method at 1 and at 10, and how much more it is at 10."""
-    for measure in MEASURES:
-        for own, values in found.items():
-            for other in METHODS[:2]:
-                first, last = (
-                    {row: value - values[other][at][row] for row, value in values["hybrid"][at].items()}
-                    for at in (f"{measure}@1", f"{measure}@{K}")
-                )
-                nothing = dict.fromkeys(first, 0.0)
-                shown = [pooled_row(*pair, focus, seed) for pair in ((first, nothing), (last, nothing), (last, first))]
-                cells = [f"{difference} ({interval})" for _, difference, interval, _ in shown]
-                yield f"{measure}, hybrid − {other}", OWN[own], shown[0][0], *cells, shown[-1][-1]
+    """The hybrid minus each method at 1 and at 10, and the change from 1 to 10, with its p after Holm over all rows."""
+    named = [(measure, own, other) for measure in MEASURES for own in found for other in METHODS[:2]]
+    changes = [[_lead(found[own], other, f"{measure}@{k}") for k in (1, K)] for measure, own, other in named]
+    adjusted = holm([pooled_p(last, first, focus, seed) for first, last in changes])
+    for (measure, own, other), (first, last), p in zip(named, changes, adjusted, strict=True):
+        nothing = dict.fromkeys(first, 0.0)
+        shown = [pooled_row(*pair, focus, seed) for pair in ((first, nothing), (last, nothing), (last, first))]
+        cells = [f"{difference} ({interval})" for _, difference, interval, _ in shown]
+        yield f"{measure}, hybrid − {other}", OWN[own], shown[0][0], *cells, p_text(p)
+
+
+def _lead(values: Mapping[str, Values], other: str, at: str) -> dict[int, float]:
+    """The hybrid's value minus the other's, by question."""
+    return {row: value - values[other][at][row] for row, value in values["hybrid"][at].items()}
 
 
 def draw(found: Found, path: Path) -> None:
@@ -59,7 +64,7 @@ def tables(found: Found, focus: Sequence[str], seed: int, plot: Path | None) -> 
     rows = [(measure, name, own, *(f"{value:.1f}" for value in means)) for measure, own, name, means in lines(found)]
     means = table(("%", "method", "own pair", *(f"@{k}" for k in CUTOFFS)), rows)
     at_both = ("at 1 (95 %)", f"at {K} (95 %)", f"at {K} minus at 1 (95 %)")
-    head = ("points of", "own pair", "questions, areas", *at_both, "change established")
+    head = ("points of", "own pair", "questions, areas", *at_both, "p of the change, after Holm")
     tested = table(head, leads(found, focus, seed))
     if plot is None:
         return f"{means}\n\n{tested}"

@@ -10,14 +10,19 @@ from board_runs import table
 from nautiyal_behaviour import Shares
 from nautiyal_cutoffs import OWN, Found
 from nautiyal_medquad import METHODS, Relevance, Values
-from nautiyal_tests import numbered, pooled_row, resampled_spreads, spreads
+from nautiyal_tests import numbered, p_of, pooled_row, resampled_spreads, spreads
 from plots import COLOURS, panels, save
+from scored_runs import p_text
+
+from edu_rag.statistics import holm
 
 METRIC = "NDCG@10"
 FIRST = "P@1"
 PAIRS = (("hybrid", "BM25"), ("hybrid", "dense"), ("BM25", "dense"))
 SPREADS = ("lower quartile", "median", "upper quartile", "standard deviation")
 """The columns of `spreads`, in order."""
+TESTED = (1, 3)
+"""Those of section 5.9: the median and the standard deviation."""
 
 
 def _matrix(values: Mapping[str, Values]) -> tuple[list[int], np.ndarray]:
@@ -34,17 +39,25 @@ def _spread_rows(found: Found) -> Iterator[tuple[str, ...]]:
 
 
 def _spread_tests(found: Found, focus: Sequence[str], seed: int) -> Iterator[tuple[str, ...]]:
-    """Differences of medians and of standard deviations; focus areas are drawn whole."""
+    """Differences of medians and of standard deviations; focus areas are drawn whole; p after Holm over the table."""
+    rows, ps = [], []
     for own, values in found.items():
-        rows, matrix = _matrix(values)
-        seen, drawn = spreads(matrix), resampled_spreads(matrix, numbered(rows, focus), seed)
+        asked, matrix = _matrix(values)
+        seen, drawn = spreads(matrix), resampled_spreads(matrix, numbered(asked, focus), seed)
         for first, second in PAIRS:
             one, other = METHODS.index(first), METHODS.index(second)
-            cells = []
-            for at in (1, 3):
-                low, high = np.quantile(drawn[:, one, at] - drawn[:, other, at], (0.025, 0.975))
-                cells.append(f"{100 * (seen[one, at] - seen[other, at]):+.1f} ({100 * low:+.1f} … {100 * high:+.1f})")
-            yield f"{first} − {second}", OWN[own], *cells
+            gain, draws = seen[one] - seen[other], drawn[:, one] - drawn[:, other]
+            rows.append((f"{first} − {second}", OWN[own], *(_interval(gain[at], draws[:, at]) for at in TESTED)))
+            ps += [p_of(draws[:, at]) for at in TESTED]
+    adjusted = iter(holm(ps))
+    for name, own_pair, *cells in rows:
+        yield name, own_pair, *(f"{cell}, p {p_text(next(adjusted))}" for cell in cells)
+
+
+def _interval(value: float, draws: np.ndarray) -> str:
+    """`points (low … high)`, 95 %."""
+    low, high = np.quantile(draws, (0.025, 0.975))
+    return f"{100 * value:+.1f} ({100 * low:+.1f} … {100 * high:+.1f})"
 
 
 def difference_rows(found: Found, search: Relevance) -> Iterator[tuple[str, ...]]:
@@ -108,7 +121,7 @@ def tables(found: Found, search: Relevance, seed: int, folder: Path | None) -> s
     """All tables; with a folder the pictures as well."""
     asked = "own pair (questions)"
     spread = table((asked, METRIC + ", %", *SPREADS), _spread_rows(found))
-    tested = ("difference", "own pair", "of medians, points (95 %)", "of standard deviations, points (95 %)")
+    tested = ("points (95 %), p after Holm", "own pair", "of medians", "of standard deviations")
     signs = ("above 0", "equal", "below 0", "mean where above", "mean where below")
     first = ("first result relevant, by source", asked, *METHODS, "hybrid − BM25, points (95 %)")
     parts = [

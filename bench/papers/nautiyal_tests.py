@@ -26,9 +26,19 @@ def bootstrap_p(differences: Sequence[float], seed: int, resamples: int = RESAMP
 
     Such a share is not an exact p-value; it is what the paper's words describe. At least 1 / resamples.
     """
-    means = resampled(differences, range(len(differences)), seed, resamples)
-    share = min(float((means <= 0).mean()), float((means >= 0).mean()))
-    return min(1.0, max(2 * share, 1 / resamples))
+    return p_of(resampled(differences, range(len(differences)), seed, resamples))
+
+
+def p_of(draws: np.ndarray) -> float:
+    """Twice the smaller share of resampled differences on one side of 0, or at it; at least 1 / resamples."""
+    share = min(float((draws <= 0).mean()), float((draws >= 0).mean()))
+    return min(1.0, max(2 * share, 1 / len(draws)))
+
+
+def pooled_p(first: ByRow, second: ByRow, focus: Sequence[str], seed: int) -> float:
+    """The p of `pooled_row`'s difference: focus areas are drawn whole."""
+    differences = [first[row] - second[row] for row in first]
+    return p_of(resampled(differences, numbered(list(first), focus), seed, RESAMPLES))
 
 
 def numbered(rows: Sequence[int], focus: Sequence[str]) -> list[int]:
