@@ -31,6 +31,7 @@ SIZES = (2_500, 7_500)
 """Characters of a context: about that of our systems with three windows, and the EDU-RAG paper's."""
 MOST = 100
 REFERENCE = "sentence-level: 512 tokens, 200 repeated"
+PATTERN, SEMANTIC = "pattern: blank lines and headings", "semantic"
 
 
 class Held(NamedTuple):
@@ -49,14 +50,14 @@ def chunkers(semantic: bool) -> Mapping[str, Chunk]:
     """The paper's, and two of ours."""
     found: dict[str, Chunk] = {
         REFERENCE: windows(512, 200),
-        "pattern: blank lines and headings": pattern(),
+        PATTERN: pattern(),
         "ours: 128 tokens, none repeated": windows(128, 0),
         "ours: single sentences": sentences(),
     }
     if semantic:
         from baselines.chunk.semantic import semantic as by_meaning
 
-        found["semantic"] = by_meaning()
+        found[SEMANTIC] = by_meaning()
     return found
 
 
@@ -120,6 +121,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     whose = f"{given.split}, {given.book}," if given.book else given.split
     print(f"{len(found[REFERENCE]):,} questions of {whose} with evidence; chunks ranked by BM25; 95 % intervals.\n")
     print(table(["chunks", "a question", "characters", *sized], _rows(found)))
+    if SEMANTIC in found:
+        both = [difference(_column(found[SEMANTIC], at), _column(found[PATTERN], at)) for at in range(len(SIZES))]
+        print(table(["points", *(f"in {size:,} characters" for size in SIZES)], [["semantic - pattern", *both]]))
 
 
 if __name__ == "__main__":
