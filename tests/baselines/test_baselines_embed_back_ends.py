@@ -179,7 +179,7 @@ def test_warmed_vectors_are_what_a_run_reads_and_nothing_is_computed_again(
     texts = ["Moon. Tides.", "Plants make sugar of the sun."]
     run = Encoder("tiny", back_end="onnx", threads=1)
     run._store = open_store(None, tmp_path / FILE)
-    monkeypatch.setattr(run, "_compute", lambda texts: pytest.fail(f"computed {texts}"))
+    monkeypatch.setattr(run, "compute", lambda texts: pytest.fail(f"computed {texts}"))
     assert run.encode(texts).shape == (2, DIMENSION)
     assert len(list(rows_of(tmp_path / FILE))) == 2
 
