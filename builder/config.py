@@ -69,7 +69,7 @@ class LabelConfig:
     """The sentence-transformers model of `evidence-v5` and `embedding-v1`: a name, or a local folder."""
     marks: str | None = None
     """A file with evidence that was marked by hand (`marked-v1`)."""
-    vectors: str | None = None
+    vectors: Annotated[str, Meta(min_length=1, max_length=1_000)] | None = None
     """The encoder whose vectors of all sentences and questions the dataset's folder gets; none if it is not given."""
 
 

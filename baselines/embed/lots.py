@@ -43,7 +43,7 @@ class EncoderInLots:
         check_encoder(name)
         kept = cache_folder() if cache is None else cache
         self._encoder = Encoder(name)
-        self._kept = open_store(None if kept is None else kept / LOTS)
+        self._kept = open_store(None if kept is None else kept / LOTS, memory_bytes=0)  # each is asked for once
         shown = Path(name).name or name  # not the path of a folder on this machine
         fingerprint = self._encoder.fingerprint.hex()
         self.facts = VectorFacts(

@@ -181,7 +181,10 @@ class VectorStore:
 
 
 def open_store(
-    folder: Path | None, shared: Path | None = None, of_dataset: SentenceVectors | None = None
+    folder: Path | None,
+    shared: Path | None = None,
+    of_dataset: SentenceVectors | None = None,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> VectorStore:
     """The store with its cache in `folder`, or without where that cannot be used (a sandbox, a full disk).
 
@@ -189,9 +192,9 @@ def open_store(
     """
     above = [place for place in (of_dataset, open_shared(shared)) if place is not None]
     try:
-        return VectorStore(folder, above=above)
+        return VectorStore(folder, above=above, memory_bytes=memory_bytes)
     except (OSError, sqlite3.Error):
-        return VectorStore(None, above=above)
+        return VectorStore(None, above=above, memory_bytes=memory_bytes)
 
 
 def _stored(source: Path) -> sqlite3.Connection:

@@ -15,6 +15,7 @@ from edu_rag.files.manifest import VECTORS, FileEntry, file_sha256
 from edu_rag.files.sentence_vectors import (
     FACTS_FILE,
     FILES,
+    KEY_BYTES,
     KEYS_FILE,
     MAX_BYTES,
     NUMBERS_FILE,
@@ -50,7 +51,7 @@ def lots(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 def _texts_by_key(folder: Path, tables: Mapping[str, FileEntry], encoder: LotEncoder) -> dict[bytes, str]:
     """All texts that have a vector. Raises ConfigError if these would take too much room."""
-    key_of, width = TextKeys(bytes.fromhex(encoder.facts.fingerprint)), 4 * encoder.facts.dimension
+    key_of, width = TextKeys(bytes.fromhex(encoder.facts.fingerprint)), KEY_BYTES + 4 * encoder.facts.dimension
     texts: dict[bytes, str] = {}
     for text in chain(sentence_texts(folder, tables), query_texts(folder, tables)):
         texts[key_of(text)] = text

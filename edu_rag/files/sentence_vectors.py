@@ -37,7 +37,7 @@ VARIABLE = "EDU_RAG_VECTORS"
 """The folder of these files, as `edu-rag run` names it to a system."""
 KEY_BYTES = 32
 MAX_BYTES = 2 << 30
-"""The most that the vectors of a dataset may take: 1.4 million texts of all-MiniLM-L6-v2."""
+"""The most that the vectors of a dataset and their keys may take: 1.4 million texts of all-MiniLM-L6-v2."""
 _MAX_FACTS_BYTES = 10_000
 _REMEDY = "download the dataset again, or build it again"
 
@@ -132,7 +132,7 @@ class SentenceVectors:
         if rest or not n or sizes[1] != n * width:
             what = f"{sizes[1]:,} bytes, and {keys.name} {sizes[0]:,}: not vectors of {self.facts.dimension} numbers"
             raise DataError(numbers, what, _REMEDY)
-        if sizes[1] > MAX_BYTES:
+        if sum(sizes) > MAX_BYTES:
             raise DataError(numbers, f"is larger than {MAX_BYTES >> 30} GiB", "remove the folder `vectors`")
         self.keys: NDArray[np.bytes_] = np.fromfile(keys, dtype=f"S{KEY_BYTES}")
         self.numbers = np.memmap(numbers, dtype="<f4", mode="r", shape=(n, self.facts.dimension))
@@ -167,7 +167,7 @@ def vector_faults(vectors: SentenceVectors, texts: Iterable[str], rows_at_once: 
             yield f"the vectors from row {start:,} on are not all of length 1"
             return
     key_of = TextKeys(bytes.fromhex(vectors.facts.fingerprint))
-    wanted = np.unique(np.array([key_of(text) for text in dict.fromkeys(texts)], dtype=f"S{KEY_BYTES}"))
+    wanted = np.array(sorted({key_of(text) for text in texts}), dtype=f"S{KEY_BYTES}")
     n_other = int((~np.isin(keys, wanted)).sum())
     if n_other:
         yield f"{n_other:,} of {len(keys):,} vectors belong to no text of the dataset"
