@@ -78,6 +78,7 @@ def run(system: Path, dataset: Path, scratch: Path) -> tuple[float, list[dict[st
     submission = scratch / dataset.name / system.name
     shutil.copytree(system, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__"))
     words = ["run", str(submission), "--dataset", str(dataset), "--no-cache", "--unsafe-no-sandbox"]
+    words += ["--time-s", "3600", "--start-s", "3600"]  # on a busy machine, encoding may take longer than a minute
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, "-m", "edu_rag", *words],

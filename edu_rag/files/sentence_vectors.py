@@ -25,7 +25,7 @@ from edu_rag.errors import DataError, RecordError
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.manifest import VECTORS
 from edu_rag.files.table_rows import row_batches
-from edu_rag.files.typed import first_line, to_record
+from edu_rag.files.typed import to_record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +115,7 @@ def read_facts(path: Path) -> VectorFacts:
     try:
         return to_record(read_json(path, _MAX_FACTS_BYTES), VectorFacts)
     except RecordError as error:
-        raise DataError(path, f"{error.where}: {first_line(error)}", _REMEDY) from None
+        raise DataError(path, f"{error.where}: {error.what}", _REMEDY) from None
 
 
 class SentenceVectors:
