@@ -1,8 +1,8 @@
 """The encoder of a dataset build: texts in lots, each lot encoded together or read from the cache as a whole.
 
-The last bits of a vector depend on the texts of its batch (up to 3e-7 here). The cache of single vectors holds what
-runs and other builds encoded in other company, so that a dataset would get other bytes with it than without. Finished
-lots are kept in a folder of their own: a build that was stopped goes on after the last one.
+The last bits of a vector depend on the other texts of its batch (up to 3e-7 here). The cache of single vectors has what
+runs and other builds encoded in other batches, so that a dataset would get other bytes with it than without. Finished
+lots are kept in a separate folder of the cache: a build that was stopped continues after the last one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class EncoderInLots:
         kept = cache_folder() if cache is None else cache
         self._encoder = Encoder(name)
         self._kept = open_store(None if kept is None else kept / LOTS, memory_bytes=0)  # each is asked for once
-        shown = Path(name).name or name  # not the path of a folder on this machine
+        shown = Path(name).name[:200]  # not the path of a folder on this machine
         fingerprint = self._encoder.fingerprint.hex()
         self.facts = VectorFacts(
             encoder=shown, back_end="torch", fingerprint=fingerprint, dimension=self._encoder.dimension

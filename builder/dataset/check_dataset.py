@@ -420,6 +420,6 @@ def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:
     order = {config: number for number, config in enumerate(CONFIGS)}
     rows = sorted(tables.rows_of.items(), key=lambda item: (item[0][1], order[item[0][0]]))
     report.rows = {f"{config}/{split}": n for (config, split), n in rows}
-    if n_vectors := check_vectors(tables):
+    if n_vectors := check_vectors(tables):  # at the end: it reads rows only where all others are sound
         report.rows[VECTORS] = n_vectors
     return report

@@ -1,4 +1,4 @@
-"""Check the sentence vectors of a dataset folder: their files, their numbers, and that they are of its own texts."""
+"""Check the sentence vectors of a dataset folder: their files, their numbers, and that they belong to its texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from itertools import chain
 
 from builder.dataset.check_files import REBUILD, Tables
 from edu_rag.errors import DataError
-from edu_rag.files.identity import tables_of
 from edu_rag.files.manifest import VECTORS, vector_names
 from edu_rag.files.sentence_vectors import (
     FILES,
@@ -14,6 +13,7 @@ from edu_rag.files.sentence_vectors import (
     SentenceVectors,
     query_texts,
     sentence_texts,
+    text_faults,
     vector_faults,
 )
 
@@ -31,9 +31,11 @@ def check_vectors(tables: Tables) -> int:
     except DataError as error:
         tables.faults.add("vectors", error.where, error.what, error.remedy)
         return 0
-    if not all(tables.is_whole(*table.split("/")) for table in tables_of(tables.manifest.files)):
-        return len(vectors)  # whose texts they are cannot be seen
-    names = tables.manifest.files
-    for fault in vector_faults(vectors, chain(sentence_texts(tables.folder, names), query_texts(tables.folder, names))):
+    faults = list(vector_faults(vectors))
+    if not faults and not tables.faults:  # rows that are not sound may have no texts
+        names = tables.manifest.files
+        texts = chain(sentence_texts(tables.folder, names), query_texts(tables.folder, names))
+        faults = list(text_faults(vectors, texts))
+    for fault in faults:
         tables.faults.add("vectors", where, fault, REBUILD)
     return len(vectors)

@@ -153,8 +153,8 @@ class SentenceVectors:
         return {keys[i]: row.tobytes() for i, row in zip(known, rows, strict=True)}
 
 
-def vector_faults(vectors: SentenceVectors, texts: Iterable[str], rows_at_once: int = 4_096) -> Iterator[str]:
-    """What is wrong with vectors of these texts: their order, numbers that are none, lengths, and other texts."""
+def vector_faults(vectors: SentenceVectors, rows_at_once: int = 4_096) -> Iterator[str]:
+    """What is wrong with the vectors themselves: their order, numbers that are none, lengths."""
     import numpy as np
 
     keys = vectors.keys
@@ -166,6 +166,13 @@ def vector_faults(vectors: SentenceVectors, texts: Iterable[str], rows_at_once: 
         if not np.allclose(lengths, 1, atol=1e-3):  # NaN and infinity are not close to anything
             yield f"the vectors from row {start:,} on are not all of length 1"
             return
+
+
+def text_faults(vectors: SentenceVectors, texts: Iterable[str]) -> Iterator[str]:
+    """Vectors that belong to none of these texts, and texts that have no vector."""
+    import numpy as np
+
+    keys = vectors.keys
     key_of = TextKeys(bytes.fromhex(vectors.facts.fingerprint))
     wanted = np.array(sorted({key_of(text) for text in texts}), dtype=f"S{KEY_BYTES}")
     n_other = int((~np.isin(keys, wanted)).sum())

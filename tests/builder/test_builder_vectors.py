@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from builder_dataset import LAVA, list_file, tables, write
+from builder_dataset import LAVA, damage, list_file, tables, write
 from click.testing import CliRunner
 from hash_encoder import HashEncoders, write_with_vectors
 
@@ -123,6 +123,12 @@ def test_the_check_reports_damaged_missing_and_foreign_vectors(tmp_path: Path) -
     assert "vectors.bin: the vectors from row 0 on are not all of length 1: rebuild the dataset" in str(fault)
     numbers.unlink()
     assert "missing file" in check_folder(ds).faults.counts
+
+
+def test_rows_that_have_no_texts_are_reported_and_their_vectors_are_not_compared(tmp_path: Path) -> None:
+    ds = write_with_vectors(tmp_path / "ds")
+    damage(ds, "pages", lambda rows: [{**rows[0], "sentences": None}, *rows[1:]])
+    assert {"broken row in pages"} == set(check_folder(ds).faults.counts)
 
 
 def test_a_take_down_leaves_no_vector_behind(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from edu_rag.files.sentence_vectors import (
     TextKeys,
     query_texts,
     sentence_texts,
+    text_faults,
     vector_faults,
 )
 
@@ -60,7 +61,7 @@ def test_every_sentence_question_and_statement_has_its_vector_to_the_bit(made: P
     vectors = SentenceVectors(made / VECTORS)
     assert len(vectors) == len(texts)
     assert vectors.read([KEY_OF(text) for text in texts]) == {KEY_OF(text): vector_of(text) for text in texts}
-    assert list(vector_faults(vectors, texts)) == []
+    assert [*vector_faults(vectors), *text_faults(vectors, texts)] == []
 
 
 def test_a_text_without_a_vector_is_left_out_of_the_answer(made: Path) -> None:
@@ -160,13 +161,13 @@ def swapped(data: bytes) -> bytes:
 )
 def test_what_is_wrong_with_vectors_is_named(ds: Path, file: str, edit: Callable[[bytes], bytes], fault: str) -> None:
     change(ds / file, edit)
-    found = list(vector_faults(SentenceVectors(ds / VECTORS), texts_of(ds), rows_at_once=3))
+    vectors = SentenceVectors(ds / VECTORS)
+    found = [*vector_faults(vectors, rows_at_once=3), *text_faults(vectors, texts_of(ds))]
     assert fault in found[0]
 
 
 def test_a_text_without_a_vector_is_a_fault(made: Path) -> None:
-    faults = vector_faults(SentenceVectors(made / VECTORS), [*texts_of(made), "New here.", "And this."])
-    (fault,) = faults
+    (fault,) = text_faults(SentenceVectors(made / VECTORS), [*texts_of(made), "New here.", "And this."])
     assert fault.startswith("2 of ")
     assert fault.endswith(" texts have no vector")
 
