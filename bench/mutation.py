@@ -60,7 +60,7 @@ INSIDE = """
 
 @pytest.fixture(autouse=True)
 def _without_children(monkeypatch):
-    from edu_rag import bounded_child
+    from edu_rag.processes import bounded_child
 
     monkeypatch.setattr(bounded_child, "_inside", True)
 """

@@ -37,7 +37,6 @@ from builder.search.settings import forget_paths, is_offline
 from builder.search_results import ANSWERED
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
 from builder.store.store_folder import store_folder
-from edu_rag.budget import one_budget_a_file
 from edu_rag.draw_sample import choose
 from edu_rag.errors import DataError
 from edu_rag.files.dataset_writer import refuse_foreign
@@ -47,6 +46,7 @@ from edu_rag.files.sentence_vectors import Encoders
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold, match_gold
 from edu_rag.names import Sample, Version
+from edu_rag.processes.budget import one_budget_a_file
 from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
 from edu_rag.scorecard.card import evidence_sentence

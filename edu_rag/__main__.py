@@ -17,7 +17,7 @@ import click
 
 from edu_rag import __version__
 from edu_rag.errors import EduRagError
-from edu_rag.safe_path import leave_out_current_folder
+from edu_rag.processes.safe_path import leave_out_current_folder
 
 
 class _Entry(NamedTuple):

@@ -47,7 +47,7 @@ class RecordFaultsError(RecordError):
 
 
 class BudgetError(EduRagError):
-    """A stranger's file that costs more processor time or memory to read than it may: see `edu_rag.budget`."""
+    """A stranger's file that costs more processor time or memory to read than `edu_rag.processes.budget` allows."""
 
 
 class DataError(EduRagError):

@@ -161,7 +161,7 @@ class Stage:
         if self._stream.isatty() and not self._is_logged_only:
             from tqdm import tqdm
 
-            # The monitor is a thread that never ends, and with a second thread `edu_rag.bounded_child` cannot fork.
+            # The monitor is a thread that never ends, and with a second thread `bounded_child` cannot fork.
             tqdm.monitor_interval = 0
             self._bar = tqdm(
                 total=self.total,

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.budget import within_budget
 from edu_rag.draw_sample import choose
 from edu_rag.errors import BudgetError, EduRagError, SubmissionError, each_fault
 from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted
 from edu_rag.names import Sample
+from edu_rag.processes.budget import within_budget
 from edu_rag.records import Question
 from edu_rag.scorecard.support import read_support
 from harness.importing.trec_run import MEMORY_BYTES, n_ranked

@@ -167,7 +167,7 @@ def fork_beside_other_threads() -> Iterator[None]:
 
     Such threads wait, and hold no lock that a child takes. A fresh interpreter would cost each child 0.3 s.
     """
-    from edu_rag import bounded_child
+    from edu_rag.processes import bounded_child
 
     def can_fork() -> bool:
         return sys.platform == "linux" and _before.issuperset(threading.enumerate())

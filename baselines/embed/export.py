@@ -21,8 +21,8 @@ from baselines.embed.back_ends import SETTINGS, TOKENISER, Settings, folder_of, 
 from baselines.models import locate_encoder, models_folder, weights_in
 from edu_rag.errors import ConfigError, EduRagError, MissingExtraError, SubmissionError
 from edu_rag.files.manifest import file_sha256
+from edu_rag.processes.safe_path import leave_out_current_folder
 from edu_rag.progress import say
-from edu_rag.safe_path import leave_out_current_folder
 
 if TYPE_CHECKING:
     import torch

@@ -22,8 +22,8 @@ from baselines.models import cache_folder, models_folder
 from baselines.parts import Chunk, make
 from baselines.recipe import Choice, name_and_settings
 from edu_rag.errors import ConfigError, EduRagError
+from edu_rag.processes.safe_path import leave_out_current_folder
 from edu_rag.progress import Stage, say
-from edu_rag.safe_path import leave_out_current_folder
 from edu_rag.serve import SystemPage, SystemQuestion
 
 AT_ONCE = 256

@@ -106,6 +106,13 @@ def batches_of(examples: Sequence[Example], settings: Settings, draw: random.Ran
     return made
 
 
+def in_bfloat16() -> Any:
+    """Multiply in bfloat16: on a GPU, and on processors with AMX, where it is four times as fast as float32."""
+    import torch
+
+    return torch.autocast(device(), dtype=torch.bfloat16)
+
+
 def _loss(model: Any, batch: Sequence[Example]) -> Any:
     """The mean over the batch's answer tokens of what the model finds unlikely about them."""
     import torch
@@ -118,7 +125,7 @@ def _loss(model: Any, batch: Sequence[Example]) -> Any:
         mask[place, : len(row)] = 1
         labels[place, len(one.prompt) : len(row)] = torch.tensor(one.answer)
     ids, mask, labels = (tensor.to(device()) for tensor in (ids, mask, labels))
-    with torch.autocast(device(), dtype=torch.bfloat16, enabled=device() != "cpu"):
+    with in_bfloat16():
         hidden = model.model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
         wanted = labels[:, 1:] != -100  # what follows a token is read at that token
         logits = model.lm_head(hidden[:, :-1][wanted])
@@ -162,8 +169,7 @@ def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Itera
         width = max(len(prompts[place]) for place in places)
         ids = torch.tensor([[pad] * (width - len(prompts[p])) + prompts[p] for p in places], device=device())
         mask = torch.tensor([[0] * (width - len(prompts[p])) + [1] * len(prompts[p]) for p in places], device=device())
-        autocast = torch.autocast(device(), dtype=torch.bfloat16, enabled=device() != "cpu")
-        with torch.no_grad(), autocast:
+        with torch.no_grad(), in_bfloat16():
             new = model.generate(
                 input_ids=ids, attention_mask=mask, do_sample=False, max_new_tokens=most, pad_token_id=pad
             )
@@ -269,10 +275,10 @@ def sampled(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return found
 
 
-def prepare(dataset: Dataset, to: Path, sample: str) -> None:
+def prepare(dataset: Dataset, to: Path, sample: str, max_characters: int) -> None:
     """Write the pairs to train with, and the prompts of the sample."""
     to.mkdir(parents=True, exist_ok=True)
-    settings = Export(kinds=tuple(KINDS), split="dev", seed=SEED, max_characters=MAX_CHARS)
+    settings = Export(kinds=tuple(KINDS), split="dev", seed=SEED, max_characters=max_characters)
     export(dataset, settings, to / "dev.jsonl")
     ids = {question.question_id for question in choose(dataset.questions("test"), Sample.parse(sample))}
     counts: Counter[str] = Counter()
@@ -299,6 +305,7 @@ def main() -> None:
     parser.add_argument("what", choices=("prepare", "answer"))
     parser.add_argument("--dataset", type=Path, help="folder of open-textbooks; prepare only")
     parser.add_argument("--sample", default=SAMPLE, help="which test questions are asked; prepare only")
+    parser.add_argument("--max-characters", type=int, default=MAX_CHARS, help="of pages in a prompt; prepare only")
     parser.add_argument("--to", type=Path, required=True, help="folder of the exported pairs, and of the predictions")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--most", type=int, help="pairs to read of the dev split, for a first look")
@@ -313,7 +320,7 @@ def main() -> None:
     elif options.dataset is None:
         parser.error("prepare needs --dataset")
     else:
-        prepare(Dataset(options.dataset), options.to, options.sample)
+        prepare(Dataset(options.dataset), options.to, options.sample, options.max_characters)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from edu_rag.errors import EduRagError, MissingExtraError
-from edu_rag.safe_path import guard_children
+from edu_rag.processes.safe_path import guard_children
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import RLock

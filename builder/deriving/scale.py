@@ -25,7 +25,7 @@ from builder.store.reader import StoreReader
 from edu_rag import __version__
 from edu_rag.errors import ConfigError, DataError, MissingExtraError
 from edu_rag.files.jsonl import write_file
-from edu_rag.safe_path import guard_children
+from edu_rag.processes.safe_path import guard_children
 
 PAGES_FILE, SETTINGS_FILE = "pages.jsonl", "settings.msgpack"
 _LENGTH_BYTES = 8

@@ -25,8 +25,8 @@ from builder.generating.question_types import TYPES_FILE, question_types
 from builder.generating.reply_file import ChatModel, ReplyFile
 from edu_rag.errors import NoReplyError, SubmissionError
 from edu_rag.files.jsonl import write_json, write_records
+from edu_rag.processes.worker_threads import in_order
 from edu_rag.progress import Stage
-from edu_rag.worker_threads import in_order
 
 QUESTIONS_FILE = "questions.jsonl"
 REJECTED_FILE = "rejected.jsonl"

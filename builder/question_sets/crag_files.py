@@ -1,7 +1,7 @@
 """CRAG's own files: questions with their answers and the pages that were found for them, one JSON record a line.
 
-An archive is a stranger's file: a child reads it with the memory of `edu_rag.budget`, and with processor seconds that
-grow with its size, for an honest one holds gigabytes.
+An archive is a stranger's file: a child reads it with the memory of `edu_rag.processes.budget`, and with processor
+seconds that grow with its size, for an honest one holds gigabytes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import IO, Any, TypeVar
 
 import msgspec
 
-from edu_rag.budget import default_cpu_s, items_within_budget
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files.mistyped import mistyped
+from edu_rag.processes.budget import default_cpu_s, items_within_budget
 
 T = TypeVar("T")
 MAX_RECORD_BYTES = 100_000_000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from builder.question_sets.commands import questions
-from edu_rag.worker_threads import MAX_WORKERS
+from edu_rag.processes.worker_threads import MAX_WORKERS
 
 if TYPE_CHECKING:
     from baselines.prompts.generate import LanguageModel

@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from edu_rag.budget import within_budget
 from edu_rag.errors import BudgetError, ConfigError, FaultsError, RecordError
 from edu_rag.files.typed import faults_and_record
+from edu_rag.processes.budget import within_budget
 
 R = TypeVar("R")
 MAX_BYTES = 1_000_000

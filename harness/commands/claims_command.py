@@ -115,7 +115,7 @@ class _Opened(NamedTuple):
 
 
 def _open(path: Path, folder: Path, split: str | None, sample: str | None, nuggets_file: Path | None) -> _Opened:
-    from edu_rag.budget import SMALL_BYTES, within_budget
+    from edu_rag.processes.budget import SMALL_BYTES, within_budget
     from harness.exam import open_exam
     from harness.judging.claims.claim_cases import claim_cases, read_nuggets_file
     from harness.scoring.score import require_readable
@@ -176,9 +176,9 @@ def _report(
 ) -> tuple[ClaimsCard, Sequence[JudgedAnswer]]:
     from edu_rag.files.jsonl import read_json
     from edu_rag.files.manifest import file_sha256
+    from edu_rag.processes.worker_threads import in_order
     from edu_rag.progress import Stage
     from edu_rag.scorecard.claims_card import ClaimsCard
-    from edu_rag.worker_threads import in_order
     from harness.exam import lesson_numbers
     from harness.judging.claims.claim_totals import METHOD, metric_totals
     from harness.judging.claims.claims_judge import ClaimsJudge, KeptReplies, model_chat

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from edu_rag.names import MAX_SAMPLE, Sample
-from edu_rag.worker_threads import MAX_WORKERS
+from edu_rag.processes.worker_threads import MAX_WORKERS
 
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset

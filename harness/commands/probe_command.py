@@ -111,7 +111,7 @@ def probe(
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset --probe permuted --probe repeat --sample 20
     """
-    from edu_rag.budget import within_budget
+    from edu_rag.processes.budget import within_budget
     from harness.exam import open_exam
     from harness.probing.probe_files import remove_replaced
     from harness.probing.run_probes import PROBES, Probing, run_probes

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.comparing.pair_sentences import about_answers, about_lessons
 from edu_rag.comparing.tested_pairs import AllPairs, TestedPair, all_pairs_of
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
+from edu_rag.processes.budget import SMALL_BYTES, within_budget
 from edu_rag.scorecard.card import Prediction, ScoreCard
 from edu_rag.scorecard.results_folder import FILE_NAME, PREDICTIONS, read_card
 from edu_rag.statistics import (

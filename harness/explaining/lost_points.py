@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from edu_rag.budget import within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import clip, quoted
+from edu_rag.processes.budget import within_budget
 from edu_rag.records import Question
 from edu_rag.scorecard.card import CAUSES, Prediction, SystemFacts, Verdict
 from harness.exam import Exam, open_exam
@@ -49,7 +49,7 @@ class LostPoints(NamedTuple):
 def find_losses(
     dataset: Dataset, split: str, target: Target, sample: str | None = None, grading: Grading | None = None
 ) -> LostPoints:
-    """Attribute every lost question of a predictions file, in a child with the budget of `edu_rag.budget`.
+    """Attribute every lost question of a predictions file, in a child with the budget of `edu_rag.processes.budget`.
 
     Raises DataError, SubmissionError or BudgetError.
     """

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.budget import default_cpu_s, items_within_budget
 from edu_rag.errors import ConfigError, DataError, FaultsError, SubmissionError
 from edu_rag.files.jsonl import to_line, write_file
 from edu_rag.look.texts import clip
 from edu_rag.names import QuestionSet, is_slug
+from edu_rag.processes.budget import default_cpu_s, items_within_budget
 from harness.importing.detect_format import Format, detected
 from harness.importing.foreign_answer import FIELDS, AnswerOrFault, names_shown
 from harness.importing.inspect_log import InspectLog

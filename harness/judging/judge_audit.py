@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edu_rag.budget import items_within_budget
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_records
-from edu_rag.worker_threads import in_order
+from edu_rag.processes.budget import items_within_budget
+from edu_rag.processes.worker_threads import in_order
 from harness.judging.free_text import FreeTextJudge, Grade
 
 N_RESAMPLES = 10_000
@@ -247,7 +247,7 @@ def _place(verdict: HumanVerdict, seed: int) -> str:
 def read_human(paths: Sequence[Path]) -> list[HumanVerdict]:
     """The human verdicts of some files. Raises DataError with file, line and field, or if there is none.
 
-    Each is read in a child with the budget of `edu_rag.budget`: raises BudgetError too.
+    Each is read in a child with the budget of `edu_rag.processes.budget`: raises BudgetError too.
     """
     verdicts = [
         verdict for path in paths for batch in items_within_budget(_batches, path, what=path) for verdict in batch

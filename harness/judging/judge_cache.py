@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from edu_rag.errors import DataError
-from edu_rag.worker_threads import KeyLocks
+from edu_rag.processes.worker_threads import KeyLocks
 from harness.judging.appended_lines import append_row, kept_rows
 from harness.judging.free_text import JUDGED, FreeTextJudge, Grade
 

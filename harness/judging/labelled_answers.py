@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from edu_rag.budget import items_within_budget
 from edu_rag.errors import DataError, FaultsError
 from edu_rag.files.foreign_table import ForeignRow, foreign_rows, grouped
 from edu_rag.files.jsonl import read_values
+from edu_rag.processes.budget import items_within_budget
 from harness.judging.judge_audit import HumanVerdict
 
 Label = Literal["correct", "hallucinated", "insufficient"]
@@ -61,7 +61,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_labelled(paths: Sequence[Path]) -> list[LabelledAnswer]:
-    """The labelled answers of some files and folders, each read in a child with the budget of `edu_rag.budget`.
+    """The labelled answers of some files and folders, each read in a child with a budget (`edu_rag.processes`).
 
     Raises FaultsError with the faults of a file, DataError, BudgetError.
     """

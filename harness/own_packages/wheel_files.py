@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.budget import within_budget
 from edu_rag.errors import EduRagError, FaultsError, SubmissionError
+from edu_rag.processes.budget import within_budget
 from harness.own_packages.requirements_file import PinnedPackage, normalised
 
 MAX_MEMBERS = 100_000

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.budget import one_budget_a_file
 from edu_rag.errors import EduRagError, SubmissionError, each_fault
 from edu_rag.files.dataset import Dataset
+from edu_rag.processes.budget import one_budget_a_file
 from edu_rag.scorecard.card import ScoreCard
 from harness.check_submission import check_submission
 from harness.pulls.changed_files import Change, judge

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 
-from edu_rag.budget import within_budget
 from edu_rag.errors import EduRagError
 from edu_rag.look.lookalikes import name_key, resembles
 from edu_rag.names import is_slug
+from edu_rag.processes.budget import within_budget
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
 from harness.exam import Exam

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from edu_rag.budget import within_budget
 from edu_rag.draw_sample import choose
 from edu_rag.errors import EduRagError, SandboxError, SubmissionError, each_fault
 from edu_rag.names import Sample
+from edu_rag.processes.budget import within_budget
 from edu_rag.records import Question
 from harness.exam import Exam
 from harness.own_packages.fetch_wheels import MAX_S, pip_download

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edu_rag.budget import within_budget
 from edu_rag.errors import FaultsError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
+from edu_rag.processes.budget import within_budget
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.probing.probe_rates import wilson

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag import __version__
-from edu_rag.budget import default_cpu_s, within_budget
 from edu_rag.errors import DataError, EduRagError, SubmissionError, each_fault
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.names import QuestionSet
+from edu_rag.processes.budget import default_cpu_s, within_budget
 from edu_rag.scorecard.card import SystemFacts
 from edu_rag.scorecard.retrieval_card import RetrievalCard
 from harness.exam import Exam, lesson_numbers, open_exam

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from edu_rag.budget import CPU_VARIABLE
 from edu_rag.files.jsonl import parse_json
+from edu_rag.processes.budget import CPU_VARIABLE
 from edu_rag.records import Question, WebPage
 from edu_rag.scorecard.card import Prediction
 from harness.running.replies import TEXT_CAP, Reply, prediction_of, without_ids

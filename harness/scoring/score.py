@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from edu_rag import __version__
-from edu_rag.budget import items_within_budget, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
+from edu_rag.processes.budget import items_within_budget, within_budget
 from edu_rag.scorecard.card import (
     OUTCOME_LETTERS,
     OUTCOMES,
@@ -220,11 +220,11 @@ def score_within(
     vouched: Vouched,
     grading: Grading | None = None,
 ) -> R:
-    """Score untrusted predictions in a child with the budget of `edu_rag.budget`; return `of` the result.
+    """Score untrusted predictions in a child with the budget of `edu_rag.processes.budget`; return `of` the result.
 
     An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what
     `of` returns travels back, so it should be small: the predictions of a full file take longer to send than to read.
-    `of` and a function that opens the exam must be picklable: see `edu_rag.bounded_child.Job`.
+    `of` and a function that opens the exam must be picklable: see `edu_rag.processes.bounded_child.Job`.
     Raises as `score_on`, and BudgetError.
     """
     scoring = _Scoring(exam, target, of, scored_at, vouched, grading)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.look.texts import clip
+from edu_rag.processes.budget import SMALL_BYTES, within_budget
 from edu_rag.scorecard.card import ScoreCard
 from harness.submission.folder import behind_link
 

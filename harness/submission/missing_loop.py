@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from edu_rag.budget import within_budget
 from edu_rag.errors import BudgetError
+from edu_rag.processes.budget import within_budget
 from harness.submission.folder import Submission
 from harness.submission.settings_faults import PYTHONS
 

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edu_rag.bounded_child import is_inside
-from edu_rag.budget import SMALL_BYTES, items_within_budget
 from edu_rag.errors import BudgetError, DataError, RecordError
 from edu_rag.files.jsonl import line_blocks, parse_json
 from edu_rag.files.typed import faults_and_record, first_line
+from edu_rag.processes.bounded_child import is_inside
+from edu_rag.processes.budget import SMALL_BYTES, items_within_budget
 from edu_rag.scorecard.card import Prediction
 
 R = TypeVar("R")
@@ -207,7 +207,7 @@ def _faultless(path: Path, known: Collection[str]) -> Iterator[Prediction]:
 
 
 def predictions_within(path: Path, known: Collection[str]) -> dict[str, Prediction]:
-    """As `read_predictions`, by a child with the budget of `edu_rag.budget` if the file is not small.
+    """As `read_predictions`, by a child with the budget of `edu_rag.processes.budget` if the file is not small.
 
     Raises BudgetError too. Reading the answers costs time too: callers do that in a separate child.
     """

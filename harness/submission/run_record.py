@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import DataError, RecordError, SubmissionError
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.manifest import Manifest, file_sha256
 from edu_rag.files.typed import first_line, to_record
+from edu_rag.processes.budget import SMALL_BYTES, within_budget
 from harness.submission.folder import Limits
 from harness.submission.plain_files import MAX_RECORD_BYTES
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import numbered_lines
 from edu_rag.look.texts import clip, plain
+from edu_rag.processes.budget import SMALL_BYTES, within_budget
 from edu_rag.records import Question
 from leaderboard.questions.system_rows import NOT_ASKED
 from leaderboard.questions.worker_pool import Place, WorkerInput
@@ -133,7 +133,7 @@ def read_sheets(inputs: WorkerInput, handed_in: SubmittedAnswers) -> list[bytes]
 
 
 def read_sheets_within(inputs: WorkerInput, handed_in: SubmittedAnswers) -> list[bytes]:
-    """As `read_sheets`, by a child with the budget of `edu_rag.budget` if the file is not small.
+    """As `read_sheets`, by a child with the budget of `edu_rag.processes.budget` if the file is not small.
 
     Raises BudgetError too.
     """

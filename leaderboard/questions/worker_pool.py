@@ -22,10 +22,10 @@ from functools import cached_property
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple, TypeVar
 
-from edu_rag.bounded_child import die_with_parent
 from edu_rag.errors import ConfigError
+from edu_rag.processes.bounded_child import die_with_parent
+from edu_rag.processes.safe_path import spawning
 from edu_rag.records import Question
-from edu_rag.safe_path import spawning
 from leaderboard.questions.lessons import LessonPage
 
 Place = tuple[str, int, int]

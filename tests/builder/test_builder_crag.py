@@ -23,9 +23,9 @@ from builder.question_sets.crag_files import crag_records, is_crag
 from builder.question_sets.question_files import read_questions
 from builder.search.engines.crag_engine import CragEngine
 from builder.search.settings import CragConfig
-from edu_rag import bounded_child, budget
 from edu_rag.errors import BudgetError, ConfigError, DataError, EduRagError, FaultsError, RecordError
 from edu_rag.files.dataset import Dataset
+from edu_rag.processes import bounded_child, budget
 
 PAGE = (
     "<html><head><title>T</title></head><body><article>" + "<p>Paris is the capital of France, on the Seine.</p>" * 20

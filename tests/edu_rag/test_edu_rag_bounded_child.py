@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag import bounded_child
+from edu_rag.processes import bounded_child
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and the fork are Linux's")
 
@@ -88,8 +88,8 @@ class Held:
 """
 BEGIN = """
 import os, signal, subprocess, sys, threading, time
-from edu_rag import bounded_child
-from edu_rag.bounded_child import Job, run
+from edu_rag.processes import bounded_child
+from edu_rag.processes.bounded_child import Job, run
 import work
 
 def do(function, *arguments, prepare=list, cpu_s=30.0, memory_bytes=300_000_000, streams=False):
@@ -120,7 +120,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> Script:
 
     def started(code: str) -> subprocess.Popen[str]:
         (tmp_path / "script.py").write_text(f"FORM = {request.param!r}\n{BEGIN}{textwrap.dedent(code)}")
-        root = str(Path(bounded_child.__file__).parents[1])
+        root = str(Path(bounded_child.__file__).parents[2])
         # Commands that ran in this process before may have set it; the script imports a module next to it.
         env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
         return subprocess.Popen(

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag import budget
 from edu_rag.errors import BudgetError, ConfigError, DataError, FaultsError, RecordError, RecordFaultsError
+from edu_rag.processes import budget
 
 MORE_TIME = "shorten it; if it is honest and only slow, set EDU_RAG_READING_CPU_S to more seconds"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fork and the limit on memory are Linux's")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fork and th
 
 def in_process(code: str, *, stdin: str = "") -> str:
     """What a fresh process prints that runs the code with `within_budget` at hand."""
-    begin = "import os, sys, time\nfrom edu_rag.budget import within_budget\nfrom edu_rag.errors import *\n"
+    begin = "import os, sys, time\nfrom edu_rag.processes.budget import within_budget\nfrom edu_rag.errors import *\n"
     done = subprocess.run(
         [sys.executable, "-c", begin + textwrap.dedent(code)], capture_output=True, text=True, check=True, input=stdin
     )
@@ -67,7 +67,7 @@ def test_too_much_processor_time_is_one_error_and_nothing_else_is_lost() -> None
 
 def test_a_file_that_is_read_several_times_has_one_budget_where_that_is_wanted() -> None:
     said = in_process("""
-        from edu_rag.budget import one_budget_a_file
+        from edu_rag.processes.budget import one_budget_a_file
         def works(seconds):
             end = time.process_time() + seconds
             while time.process_time() < end:
@@ -177,7 +177,7 @@ def test_a_progress_bar_on_a_terminal_leaves_the_budget_in_force() -> None:
 def test_what_is_prepared_is_not_charged_to_the_file_however_long_it_takes() -> None:
     # Longer than the limit in whole seconds that the kernel holds against the child's life, not only its timer.
     said = in_process("""
-        from edu_rag.budget import one_budget_a_file
+        from edu_rag.processes.budget import one_budget_a_file
         def works(seconds):
             end = time.process_time() + seconds
             while time.process_time() < end:
@@ -192,7 +192,7 @@ def test_what_is_prepared_is_not_charged_to_the_file_however_long_it_takes() -> 
 
 def test_items_are_charged_to_the_file_and_collected() -> None:
     said = in_process("""
-        from edu_rag.budget import collected, items_within_budget, one_budget_a_file
+        from edu_rag.processes.budget import collected, items_within_budget, one_budget_a_file
         def counts(seconds):
             for number in range(3):
                 yield number

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from edu_rag.__main__ import root
-from edu_rag.safe_path import guard_children, spawning
+from edu_rag.processes.safe_path import guard_children, spawning
 
 ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "edu_rag" / "mini"
@@ -288,7 +288,7 @@ def test_an_empty_entry_of_the_path_is_not_handed_down(monkeypatch: pytest.Monke
 def test_an_empty_entry_of_the_path_does_not_bring_the_folder_back(tmp_path: Path, path: str) -> None:
     code = (
         f"import sys; sys.path.append({str(ROOT)!r})\n"
-        "from edu_rag.safe_path import leave_out_current_folder\nleave_out_current_folder()\nprint(sys.path)"
+        "from edu_rag.processes.safe_path import leave_out_current_folder\nleave_out_current_folder()\nprint(sys.path)"
     )
     # A script elsewhere, as the console script is: its own folder comes first, and the empty entry behind it.
     script = tmp_path / "bin" / "program.py"
@@ -309,7 +309,7 @@ def test_an_empty_entry_of_the_path_does_not_bring_the_folder_back(tmp_path: Pat
 
 def test_workers_of_a_library_s_user_leave_the_folder_out_too(stranger: Stranger) -> None:
     code = (
-        "from edu_rag.safe_path import spawning\nif __name__ == '__main__':\n"
+        "from edu_rag.processes.safe_path import spawning\nif __name__ == '__main__':\n"
         "    p = spawning().Process(target=print, args=('worked',))\n    p.start(); p.join()\n"
     )
     (stranger.script.parent / "user.py").write_text(code)

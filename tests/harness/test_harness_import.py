@@ -456,7 +456,7 @@ def test_only_files_that_import_or_a_run_reads_are_sent_there(tmp_path: Path) ->
 
 def test_it_works_without_forks(tiny: Dataset, tmp_path: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on systems other than Linux, where the child is a fresh interpreter that gets the questions by pickle."""
-    from edu_rag import bounded_child
+    from edu_rag.processes import bounded_child
 
     monkeypatch.setattr(bounded_child, "can_fork", lambda: False)
     assert len(import_file(written(tmp_path, "a.csv", CSV), tiny, into).predictions) == 3

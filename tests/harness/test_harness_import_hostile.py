@@ -154,7 +154,7 @@ REAL = [path.read_bytes() for path in sorted(FILES.iterdir()) if path.suffix in 
 def test_any_bytes_are_predictions_or_an_error_of_ours(
     raw: bytes, kind: str | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    import edu_rag.bounded_child as child
+    import edu_rag.processes.bounded_child as child
 
     path = written(tmp_path_factory.getbasetemp(), "any", raw)
     with pytest.MonkeyPatch.context() as patch:

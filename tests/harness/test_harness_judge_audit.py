@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.worker_threads import in_order
+from edu_rag.processes.worker_threads import in_order
 from harness.commands.judge_command import judge as judge_command
 from harness.judging.free_text import Grade, Rules
 from harness.judging.judge_audit import (

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.worker_threads import in_order
+from edu_rag.processes.worker_threads import in_order
 from harness.judging.free_text import Grade
 from harness.judging.grading import JudgeChain, open_judge
 from harness.judging.judge_cache import CachedJudge, key_of

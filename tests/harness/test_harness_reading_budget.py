@@ -20,10 +20,10 @@ import pytest
 from click.testing import CliRunner
 from pull_request_trees import hand_in, settings, write_base
 
-from edu_rag import budget
 from edu_rag.__main__ import root
 from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
+from edu_rag.processes import budget
 
 LITTLE_S = "0.01"
 REFUSED = f"takes more than {LITTLE_S} s of processor time to read"
@@ -31,7 +31,7 @@ SYSTEM = """
 from edu_rag.serve import serve
 serve(lambda question: sorted(question.choices)[0])
 """
-ROOT = Path(budget.__file__).parents[1]
+ROOT = Path(budget.__file__).parents[2]
 START = """
 import sys, threading
 if sys.argv[1] == "thread":

@@ -17,13 +17,13 @@ import pytest
 from click.testing import CliRunner
 from pull_request_trees import hand_in, settings, write_base
 
-from edu_rag import bounded_child
 from edu_rag.cli.check_command import check
 from edu_rag.errors import EduRagError
 from edu_rag.files import toml
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.nesting import too_deep
+from edu_rag.processes import bounded_child
 from harness.commands.pr_command import pr
 from harness.submission.declared_overlap import FILE_NAME, read_overlap
 from harness.submission.folder import SubmissionFile
@@ -148,7 +148,7 @@ def test_a_file_that_is_too_slow_costs_only_itself_in_check(
     slow = folder / "predictions" / "tiny-1.0.0" / "test-stratified-20-seed-0.jsonl"
     slow.write_text("".join(f'{{"question_id":"q{i}","answer":"b"}}\n' for i in range(500_000)), encoding="utf-8")
     code = f"""
-from edu_rag import budget
+from edu_rag.processes import budget
 budget.within_budget.__kwdefaults__["cpu_s"] = 0.2
 from edu_rag.__main__ import main
 main(["check", {str(folder)!r}])

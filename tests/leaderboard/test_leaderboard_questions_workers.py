@@ -14,10 +14,10 @@ import fixture_quiz as quiz
 import pytest
 from some_pages import build_some
 
-from edu_rag.bounded_child import can_fork
-from edu_rag.budget import CPU_VARIABLE, within_budget
 from edu_rag.errors import BudgetError, ConfigError, DataError
 from edu_rag.files.dataset import Dataset
+from edu_rag.processes.bounded_child import can_fork
+from edu_rag.processes.budget import CPU_VARIABLE, within_budget
 from leaderboard.exams import open_exams
 from leaderboard.pages import question_pages
 from leaderboard.questions import worker_pool

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from edu_rag.worker_threads import KeyLocks
+from edu_rag.processes.worker_threads import KeyLocks
 from harness.judging.appended_lines import append_row, kept_rows
 from harness.judging.claims import judge_replies
 from harness.judging.claims.claim_prompts import STEPS, prompt_facts, step_prompt

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from edu_rag.errors import EduRagError
-from edu_rag.safe_path import guard_children
+from edu_rag.processes.safe_path import guard_children
 
 if TYPE_CHECKING:
     import subprocess
@@ -34,7 +34,9 @@ _GRACE_S = 1
 _DEATH_SIGNAL = 1
 """prctl: PR_SET_PDEATHSIG."""
 _HELD = (signal.SIGINT, signal.SIGTERM)
-_START = "import sys; sys.path[:] = sys.argv[3:]; from edu_rag.bounded_child import main; main(*sys.argv[1:3])"
+_START = (
+    "import sys; sys.path[:] = sys.argv[3:]; from edu_rag.processes.bounded_child import main; main(*sys.argv[1:3])"
+)
 _inside = False
 """Whether this process is such a child, whose limits cover all that it does."""
 

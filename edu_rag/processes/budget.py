@@ -1,7 +1,7 @@
 """A budget of processor time and memory for reading a stranger's file: the work is done in a child that may be killed.
 
-`edu_rag.bounded_child` makes the child and bounds it; this module sets how much a file may cost, and the error for one
-that costs more.
+`bounded_child` makes the child and bounds it; this module sets how much a file may cost, and the error for one that
+costs more.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import signal
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, TypeVar
 
-from edu_rag import bounded_child
-from edu_rag.bounded_child import NO_MEMORY, Job
 from edu_rag.errors import BudgetError, ConfigError
+from edu_rag.processes import bounded_child
+from edu_rag.processes.bounded_child import NO_MEMORY, Job
 
 R = TypeVar("R")
 T = TypeVar("T")
