@@ -6,6 +6,7 @@ And the vectors that come with a dataset: what is read from them, and how a buil
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
@@ -28,7 +29,7 @@ from edu_rag.__main__ import root
 from edu_rag.cli.building import BaselineEncoders
 from edu_rag.errors import ConfigError, DataError, MissingExtraError, SubmissionError
 from edu_rag.files.dataset import Dataset
-from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.dataset_writer import Attach, write_dataset
 from edu_rag.files.manifest import VECTORS
 from edu_rag.files.sentence_vectors import FACTS_FILE, NUMBERS_FILE, VARIABLE
 from edu_rag.records import Question, Span, WebPage, page_id_of
@@ -54,6 +55,25 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def write_tiny(
+    folder: Path, questions: Sequence[Question], pages: Sequence[WebPage], attach: Attach | None = None
+) -> Path:
+    """A dataset of these questions and pages."""
+    write_dataset(
+        folder,
+        {"questions": {"test": questions}, "pages": {"test": pages}},
+        name="tiny",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
+        documents=lambda folder, files: {"README.md": b"# tiny\n"},
+        attach=attach,
+    )
+    return folder
+
+
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
     """A dataset of one question and two pages, which say the same."""
@@ -74,18 +94,7 @@ def dataset(tmp_path: Path) -> Path:
     question = Question(
         question_id="q1", text="Why?", choices={"a": "x", "b": "y"}, kind="multiple_choice", split="test"
     )
-    write_dataset(
-        tmp_path / "dataset",
-        {"questions": {"test": [question]}, "pages": {"test": pages}},
-        name="tiny",
-        version="1.0.0",
-        created_at="2000-01-01T00:00:00Z",
-        builder="test",
-        config_sha256="0" * 64,
-        sources={},
-        documents=lambda folder, files: {"README.md": b"# tiny\n"},
-    )
-    return tmp_path / "dataset"
+    return write_tiny(tmp_path / "dataset", [question], pages)
 
 
 @pytest.fixture(autouse=True)
@@ -232,22 +241,9 @@ def test_dense_ranks_by_cosine_and_equal_texts_tie_by_place() -> None:
 def with_vectors(models: Path, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The dataset with the vectors of the tiny encoder, which a run is shown. Its cache is another one."""
     opened = Dataset(dataset)
-    tables = {
-        "questions": {"test": opened.questions("test")},
-        "pages": {"test": list(opened.records("pages", "test", WebPage))},
-    }
-    write_dataset(
-        tmp_path / "with",
-        tables,
-        name="tiny",
-        version="1.0.0",
-        created_at="2000-01-01T00:00:00Z",
-        builder="test",
-        config_sha256="0" * 64,
-        sources={},
-        documents=lambda folder, files: {"README.md": b"# tiny\n"},
-        attach=partial(write_vectors, name="tiny", encoders=BaselineEncoders()),
-    )
+    pages = list(opened.records("pages", "test", WebPage))
+    attach = partial(write_vectors, name="tiny", encoders=BaselineEncoders())
+    write_tiny(tmp_path / "with", opened.questions("test"), pages, attach)
     monkeypatch.setenv("EDU_RAG_CACHE", str(tmp_path / "other-cache"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "with" / VECTORS))
     return tmp_path / "with"
