@@ -7,6 +7,7 @@ DATA holds openqa.jsonl and evouna.jsonl. `--model` serves the weights by llama.
 10 to 20 s an answer for 1.5 billion parameters. `--cache` keeps its grades, so that a run broken off goes on. Run it
 with `nice -n 19`. `--claims` asks the model as a judge of claims instead (correctness-1 to -3). `--server` asks a
 server that has these weights, for example one with a GPU, `--workers` answers at a time. Prints Markdown.
+bench/page.py writes the first form to the part judge_audit, the form with `--claims` to the part judge_scores.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ def main() -> None:
     given = parser.parse_args()
     verdicts = read_human([given.data / name for name in FILES])
     if given.claims is not None:
+        if given.model is None:
+            parser.error("--claims needs --model")
         names = given.claims or ["correctness-1", "correctness-2", "correctness-3"]
         _print_claims(_claims_audits(verdicts, given.model, names, given), given.model, given.sample)
         return

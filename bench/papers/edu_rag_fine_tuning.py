@@ -107,10 +107,10 @@ def batches_of(examples: Sequence[Example], settings: Settings, draw: random.Ran
 
 
 def in_bfloat16() -> Any:
-    """Multiply in bfloat16: on a GPU, and on processors with AMX, where it is four times as fast as float32."""
+    """Multiply in bfloat16 on a GPU."""
     import torch
 
-    return torch.autocast(device(), dtype=torch.bfloat16)
+    return torch.autocast(device(), dtype=torch.bfloat16, enabled=device() != "cpu")
 
 
 def _loss(model: Any, batch: Sequence[Example]) -> Any:

@@ -1,16 +1,17 @@
 """Huo et al.'s self-check on real runs: what it says, how good a detector it is, what it is worth as a guard.
 
     python bench/papers/huo.py relations|detector|guard --run FOLDER [--sample NAME]
-    python bench/papers/huo.py textbooks|queries|replaced|summary --run FOLDER --split test --sample NAME
+    python bench/papers/huo.py textbooks|numbers|queries|replaced|summary --run FOLDER --split test --sample NAME
     python bench/papers/huo.py stacks --run FOLDER --checks FILE
     python bench/papers/huo.py check --run FOLDER --to FILE [--n 100]
 
 FOLDER is what bench/papers/scored_runs.py describes. The guarded runs' responses tell the unguarded answer, the
 relation and its probabilities, so that guarded and unguarded figures come from one run. `check` asks the model again,
 with each of the paper's three retrievers, on the answers of the model alone (four prompts a question), and writes JSON
-lines that `stacks` reads. `textbooks` and `queries` need no model, only the
-published predictions: they compare the guard with silence by confidence, and look for evidence in the best passage for
-the question, for question + answer, and for both. `replaced` and `summary` read runs of bench/papers/paper_runs.py.
+lines that `stacks` reads. `textbooks`, `numbers` and `queries` need no model, only the published predictions: they
+compare the guard with silence by confidence, compare it on questions with and without numbers, and look for evidence
+in the best passage for the question, for question + answer, and for both. `replaced` and `summary` read runs of
+bench/papers/paper_runs.py.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import huo_numbers
 import numpy as np
 from scored_runs import (
     SAMPLE,
     SPLIT,
+    Run,
     difference,
     exam_of,
     p_text,
@@ -194,12 +197,24 @@ def guard(given: argparse.Namespace) -> None:
     print(f"![Coverage against wrong answers]({PICTURE.name})")
 
 
-def textbooks(given: argparse.Namespace) -> None:
-    """The guard on published predictions, which keep no labels: the unguarded answers are those of the model alone."""
+def _published(given: argparse.Namespace) -> tuple[Exam, Run, Run]:
+    """The exam, the guarded run, and the run of the model alone. Ends the script where one is missing."""
     exam = exam_of(given.run, given.sample, given.split)
     guarded, alone = (run_of(given.run, exam, slug) for slug in (SYSTEMS["the model alone"], ALONE))
     if guarded is None or alone is None:
         raise SystemExit(f"no run of {SYSTEMS['the model alone']} and {ALONE} in {given.run}")
+    return exam, guarded, alone
+
+
+def numbers(given: argparse.Namespace) -> None:
+    """Section 3.1: the guard where answers are numbers."""
+    _, guarded, alone = _published(given)
+    print(huo_numbers.report(guarded, alone))
+
+
+def textbooks(given: argparse.Namespace) -> None:
+    """The guard on published predictions, which keep no labels: the unguarded answers are those of the model alone."""
+    exam, guarded, alone = _published(given)
     ids = [question.question_id for question in exam.questions]
     kept = [one for one in ids if guarded.predictions[one].answer is not None]
     same = sum(guarded.predictions[one].answer == alone.predictions[one].answer for one in kept)
@@ -502,6 +517,7 @@ PARTS = {
     "detector": detector,
     "guard": guard,
     "textbooks": textbooks,
+    "numbers": numbers,
     "queries": queries,
     "stacks": stacks,
     "check": check,

@@ -2,7 +2,7 @@
 
 The paper compares answers at a fixed number of chunks, whose lengths differ. Here every context has the same number of
 characters, so that a chunker does not gain by longer chunks. Its semantic chunker needs an encoder (--semantic), which
-reads every sentence of every page.
+reads every sentence of every page: --book keeps to the questions of one book.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ SIZES = (2_500, 7_500)
 """Characters of a context: about that of our systems with three windows, and the EDU-RAG paper's."""
 MOST = 100
 REFERENCE = "sentence-level: 512 tokens, 200 repeated"
+PATTERN, SEMANTIC = "pattern: blank lines and headings", "semantic"
 
 
 class Held(NamedTuple):
@@ -41,28 +42,37 @@ class Held(NamedTuple):
     holds: tuple[int, ...]
 
 
+Measured = dict[str, list[Held]]
+"""By chunker, one for each question."""
+
+
 def chunkers(semantic: bool) -> Mapping[str, Chunk]:
     """The paper's, and two of ours."""
     found: dict[str, Chunk] = {
         REFERENCE: windows(512, 200),
-        "pattern: blank lines and headings": pattern(),
+        PATTERN: pattern(),
         "ours: 128 tokens, none repeated": windows(128, 0),
         "ours: single sentences": sentences(),
     }
     if semantic:
         from baselines.chunk.semantic import semantic as by_meaning
 
-        found["semantic"] = by_meaning()
+        found[SEMANTIC] = by_meaning()
     return found
 
 
-def measure(folder: Path, split: str, sample: str | None, semantic: bool) -> dict[str, list[Held]]:
-    """What each chunker's context holds, for each question with evidence."""
+def chosen_of(dataset: Dataset, split: str, sample: str | None, book: str) -> set[str]:
+    """The questions of a sample whose lesson (`BOOK: CHAPTER`) begins with a book's name."""
+    questions = open_exam(dataset, split, sample).questions
+    return {question.question_id for question in questions if (question.lesson or "").startswith(book)}
+
+
+def measure(folder: Path, split: str, sample: str | None, named: Mapping[str, Chunk], book: str = "") -> Measured:
+    """The context of each chunker, for each question with evidence."""
     dataset = Dataset(folder / "dataset")
     task, support = task_of(dataset, split, None), read_support(dataset, split)
-    chosen = {question.question_id for question in open_exam(dataset, split, sample).questions}
-    rank, named = bm25(), chunkers(semantic)
-    found: dict[str, list[Held]] = {name: [] for name in named}
+    rank, chosen = bm25(), chosen_of(dataset, split, sample, book)
+    found: Measured = {name: [] for name in named}
     for question in task.questions:
         evidence = support.evidence.get(question.question_id)
         if not evidence or question.question_id not in chosen:
@@ -104,13 +114,16 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--split", default=SPLIT)
     parser.add_argument("--sample")
     parser.add_argument("--semantic", action="store_true", help="the semantic chunker too")
+    parser.add_argument("--book", default="", help="only the questions of this book")
     given = parser.parse_args(arguments)
-    found = measure(given.folder, given.split, given.sample, given.semantic)
+    found = measure(given.folder, given.split, given.sample, chunkers(given.semantic), given.book)
     sized = [cell for size in SIZES for cell in (f"evidence in {size:,} characters, %", "minus the first row")]
-    print(
-        f"{len(found[REFERENCE]):,} questions of {given.split} with evidence; chunks ranked by BM25; 95 % intervals.\n"
-    )
+    whose = f"{given.split}, {given.book}," if given.book else given.split
+    print(f"{len(found[REFERENCE]):,} questions of {whose} with evidence; chunks ranked by BM25; 95 % intervals.\n")
     print(table(["chunks", "a question", "characters", *sized], _rows(found)))
+    if SEMANTIC in found:
+        both = [difference(_column(found[SEMANTIC], at), _column(found[PATTERN], at)) for at in range(len(SIZES))]
+        print(table(["points", *(f"in {size:,} characters" for size in SIZES)], [["semantic - pattern", *both]]))
 
 
 if __name__ == "__main__":

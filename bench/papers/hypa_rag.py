@@ -5,6 +5,8 @@ Usage: bench/page.py papers/hypa_rag:claims
        bench/page.py papers/hypa_rag:retrieval --folder FOLDER
        bench/page.py papers/hypa_rag:textbooks --folder FOLDER --split test --sparse
        bench/page.py papers/hypa_rag:chunkers --folder FOLDER --split test
+       bench/page.py papers/hypa_rag:semantic --folder FOLDER --split test --sample NAME --semantic --book NAME
+       bench/page.py papers/hypa_rag:reranked --folder FOLDER --split test --sample NAME
        bench/page.py papers/hypa_rag:chunker-answers --folder FOLDER      (runs of bench/papers/paper_runs.py)
        bench/page.py papers/hypa_rag:number-answers --folder FOLDER --numbers       (the same)
        bench/page.py papers/hypa_rag:runs --folder FOLDER [--split test]
@@ -24,6 +26,8 @@ PARTS = {
     "retrieval": "hypa_retrieval",
     "textbooks": "hypa_retrieval",
     "chunkers": "hypa_chunkers",
+    "semantic": "hypa_chunkers",
+    "reranked": "hypa_reranked",
     "chunker-answers": "hypa_answers",
     "number-answers": "hypa_answers",
     "runs": "hypa_runs",

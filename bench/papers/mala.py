@@ -8,6 +8,7 @@ PART is one of
   weights    how the score moves with the sparse retriever's weight, on both (writes mala-weights.svg)
   answers    the three systems' answers (--submissions DIR: folders with predictions), with the paper's Table 2
   failed     the questions that a model alone fails, by themselves (--run DIR, as bench/papers/scored_runs.py describes)
+  sources    answers by source: the books of open-textbooks (--run DIR)
 The paper's figures are constants here; every other figure is measured.
 """
 
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import mala_answers
 import mala_failed
+import mala_sources
 import mala_tasks
 import mala_weights
 from board_runs import table
@@ -32,6 +34,8 @@ from mala_tasks import Task
 
 PAPER = {"sparse": (0.724, 0.732), "dense": (0.768, 0.783), "hybrid": (0.897, 0.915)}
 """Table 1: MAP@3 and NDCG@3 on HaluBench's 13,867 questions."""
+BY_RUN = {"failed": mala_failed.report, "sources": mala_sources.report}
+"""Parts that read the published answers."""
 CLAIMS = (("hybrid", "sparse"), ("hybrid", "dense"), ("dense", "sparse"))
 
 
@@ -84,7 +88,7 @@ def report(task: Task, encoder: str) -> str:
 def main() -> None:
     """Print one part."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("part", choices=("evidence", "cranfield", "weights", "answers", "failed"))
+    parser.add_argument("part", choices=("evidence", "cranfield", "weights", "answers", *BY_RUN))
     parser.add_argument("--dataset", type=Path)
     parser.add_argument("--cranfield", type=Path)
     parser.add_argument("--submissions", type=Path)
@@ -100,8 +104,8 @@ def main() -> None:
         print(report(tasks[given.part](), given.encoder))
     elif given.part == "weights":
         print(mala_weights.report([make() for make in tasks.values()], given.encoder))
-    elif given.part == "failed":
-        print(mala_failed.report(given.run, given.split))
+    elif given.part in BY_RUN:
+        print(BY_RUN[given.part](given.run, given.split))
     else:
         print(mala_answers.report(given.dataset, given.submissions))
 

@@ -6,7 +6,8 @@ PART is one of
   data        the paper's Table 1 against the data, and the best values that it allows
   retrieval   Table 5: 10 runs of 100 questions, the question's own pair kept and taken out, other readings of "100"
   tests       section 5.2's tests, run by run and over all questions
-  cutoffs     figure 6: NDCG@k (with --plot writes docs/figures/papers/nautiyal-cutoffs.svg)
+  cutoffs     figures 6 to 8: P, R and NDCG@k (with --plot writes docs/figures/papers/nautiyal-cutoffs.svg)
+  queries     figures 10, 13, 14: results by query (--plot: nautiyal-queries.svg, nautiyal-differences.svg)
   behaviour   Table 6 and section 5.7: changed places, and finds of one system alone
   rerank      the hybrid's top 10 reranked by a bi-encoder (--runs and --n say of how many questions)
   cross-encoder  the hybrid reranked by the models of nautiyal_training.py (--trained: the folder of their scores)
@@ -30,12 +31,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import free_answers
 import nautiyal_behaviour
 import nautiyal_cross_encoder
+import nautiyal_cutoffs
 import nautiyal_latency
+import nautiyal_queries
 import scored_runs
 from board_runs import table
-from nautiyal_medquad import METHODS, K, Medquad, Search, Values, first_of_areas, random_runs, read
+from nautiyal_medquad import K, Medquad, Search, Values, first_of_areas, random_runs, read
 from nautiyal_tests import pooled_row, run_ps
-from plots import COLOURS, panels, save
 
 from edu_rag.statistics import holm, paired
 
@@ -136,27 +138,22 @@ def tests_part(data: Medquad, options: argparse.Namespace) -> str:
     return table((*head, "questions, areas", "difference (points)", "95 % interval", "established"), rows)
 
 
+def _by_own(search: Search, rows: Sequence[int]) -> dict[bool, dict[str, Values]]:
+    return {own: search.values(rows, own=own) for own in (True, False)}
+
+
 def cutoffs_part(data: Medquad, options: argparse.Namespace) -> str:
-    """NDCG at 1 … 10."""
-    runs = random_runs(data, options.runs, N, options.seed)
-    rows_asked = [row for run in runs for row in run]
-    search = Search(data, rows_asked)
-    rows: list[tuple[str, ...]] = []
-    titles = ("the question's own pair kept", "taken out")
-    both = panels(titles, "k", "NDCG@k (%)") if options.plot else []
-    for own in (True, False):
-        values = search.values(rows_asked, own=own)
-        for colour, name in zip(COLOURS, METHODS, strict=False):
-            line = [100 * mean(values[name][f"NDCG@{k}"].values()) for k in range(1, K + 1)]
-            rows.append((name, "kept" if own else "out", *(f"{value:.1f}" for value in line)))
-            for axes in both[:1] if own else both[1:]:
-                axes.plot(range(1, K + 1), line, "o-", color=colour, markersize=3.5, label=name)
-    shown = table(("method", "own pair", *(f"@{k}" for k in range(1, K + 1))), rows)
-    if not both:
-        return shown
-    both[0].set_xticks(range(1, K + 1))
-    save(both[0], FOLDER / "nautiyal-cutoffs.svg")
-    return f"![NDCG at 1 to 10, by method](nautiyal-cutoffs.svg)\n\n{shown}"
+    """P, R and NDCG at 1 … 10."""
+    rows = [row for run in random_runs(data, options.runs, N, options.seed) for row in run]
+    plot = FOLDER / "nautiyal-cutoffs.svg" if options.plot else None
+    return nautiyal_cutoffs.tables(_by_own(Search(data, rows), rows), data.focus, options.seed, plot)
+
+
+def queries_part(data: Medquad, options: argparse.Namespace) -> str:
+    """Differences and spread by query, and the first place by source."""
+    rows = [row for run in random_runs(data, options.runs, N, options.seed) for row in run]
+    search = Search(data, rows)
+    return nautiyal_queries.tables(_by_own(search, rows), search, options.seed, FOLDER if options.plot else None)
 
 
 def behaviour_part(data: Medquad, options: argparse.Namespace) -> str:
@@ -219,6 +216,7 @@ PARTS: dict[str, Callable[[Medquad, argparse.Namespace], str]] = {
     "retrieval": retrieval_part,
     "tests": tests_part,
     "cutoffs": cutoffs_part,
+    "queries": queries_part,
     "behaviour": behaviour_part,
     "rerank": rerank_part,
     "cross-encoder": cross_encoder_part,

@@ -17,6 +17,7 @@ SPLIT = "generated"
 UNKNOWN = ("I don't know", "I do not know", "The pages do not answer this question")
 """Accepted texts of a question that is out of scope: an answer that equals one of them is right by the rules."""
 MIN_QUOTE_WORDS = 3
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,13 @@ class GeneratedQuestion:
 def quoted_span(page: WebPage, passages: Sequence[Span], quote: str) -> Span | None:
     """The sentences of the passages in which a quote is, word for word; None if it is in none of them.
 
-    White space may differ; nothing else may. A quote of fewer than MIN_QUOTE_WORDS words could be anywhere.
+    Case, punctuation and white space may differ: models change quotation marks and add a full stop. What is returned is
+    the page's own text. A quote of fewer than MIN_QUOTE_WORDS words could be anywhere.
     """
-    words = quote.split()
+    words = _WORD.findall(quote)
     if len(words) < MIN_QUOTE_WORDS:
         return None
-    pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    pattern = re.compile(r"\b" + r"\W+".join(words) + r"\b", re.IGNORECASE)
     for start, end in passages:
         found = pattern.search(page.text, start, end)
         if found is not None:

@@ -4,7 +4,7 @@
 |---|---|
 | no-reply | does each request get a reply that is neither empty nor cut? |
 | reply | is the reply a question in the form that was asked for? |
-| span | is the quoted evidence on the page, word for word? |
+| span | is the quoted evidence on the page, the same words in the same order? |
 | leak | does the page hold the question itself? (the labeller `leaks` of a build) |
 | one-right-choice | do the choices differ, and does the reader take exactly the gold for right? |
 | answerable | is the reader right with the evidence, in every order of the choices? |

@@ -20,7 +20,7 @@ from harness.judging.judge_audit import HumanVerdict, audit, audit_values
 from harness.judging.labelled_answers import LabelledAnswer, as_verdicts, read_labelled
 from harness.judging.rank_correlation import spearman, spearman_interval
 from harness.judging.source_table import source_lines, source_rows, source_values
-from tests.harness.judge_server import said, serving
+from tests.harness.judge_server import said, send, serving
 
 HALUBENCH = [
     {
@@ -167,6 +167,36 @@ def test_the_commands_read_such_files(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "correctness-2 is audited alone" in str(CliRunner().invoke(judge_command, both).exception)
     unknown = ["audit", "--human", str(path), "--judge", "oracle"]
     assert "unknown judge 'oracle'" in str(CliRunner().invoke(judge_command, unknown).exception)
+
+
+def test_scores_from_one_to_five_are_correlated_with_people_by_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(5, True), (4, True), (4, False), (2, True), (1, False), (1, False)]
+    human = {"gold": ["g"], "system": "s", "set": "A"}
+    path = lines(
+        tmp_path / "h.jsonl",
+        [human | {"question": f"q{i}", "answer": f"a{i}", "human": right} for i, (_, right) in enumerate(rows)],
+    )
+
+    def score(handler: Any) -> None:
+        asked = handler.asked[1]["messages"][1]["content"]
+        found = next(level for i, (level, _) in enumerate(rows) if f"q{i}" in asked)
+        send(handler, 200, said(json.dumps({"score": found})))
+
+    with serving([score]) as script:
+        monkeypatch.setenv("EDU_RAG_JUDGE_URL", script.url)
+        monkeypatch.setenv("EDU_RAG_JUDGE_MODEL", "m")
+        call = ["audit", "--human", str(path), "--judge", "correctness-3"]
+        found = json.loads(CliRunner().invoke(judge_command, [*call, "--json"]).stdout)["groups"][0]["judged"]
+        shown = CliRunner().invoke(judge_command, call).stdout.splitlines()
+    assert found["n"] == 6
+    assert found["spearman"] == pytest.approx(spearman(rows))
+    assert found["spearman"] != pytest.approx(found["kappa"])
+    low, high = found["spearman_interval"]
+    assert low < found["spearman"] < high
+    assert any(" rho " in line and line.startswith("answers") for line in shown)
+    assert any(line.startswith("all") and f"{found['spearman']:.3f}" in line for line in shown)
 
 
 def test_insufficient_context_is_left_out_of_the_audit() -> None:
