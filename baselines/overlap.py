@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from baselines.chunk.sentences import sentences_of
 from baselines.retrieve.bm25 import BM25, tokenise
+from edu_rag.files.sentence_vectors import statement as statement_of
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Supports(Protocol):
 
 def statement(question: SystemQuestion, label: str) -> str:
     """The text that is looked for to see whether this choice is right: the question's text, then the choice's."""
-    return f"{question.text} {question.choices[label]}"
+    return statement_of(question.text, question.choices[label])
 
 
 def _side(question: SystemQuestion, word: str) -> str | None:

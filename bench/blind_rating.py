@@ -1,7 +1,7 @@
 """A blind rating of generated questions beside the exercises of the books whose pages they were made from.
 
     python bench/blind_rating.py draw --generated FOLDER --dataset open-textbooks --to RATING [--n 60] [--seed 0]
-    python bench/page.py blind_rating report --to RATING
+    python bench/page.py blind_rating report --to RATING [--second OTHER]
 
 `draw` takes up to N questions that `edu-rag questions generate` kept, as many that its filters rejected, and N of the
 books' exercises with labelled evidence, all with four choices. It writes them in a drawn order to RATING/sheet.jsonl,
@@ -10,7 +10,8 @@ by the same rule, with the exercise's first evidence. Where each is from is in R
 must not see. The reader writes RATING/ratings.jsonl: for each `item` whether exactly the key is right (`one_right`),
 whether the passage suffices to choose it (`answerable`), and whether a teacher could use it as it is (`clear`).
 A question is sound if it has one right choice and its passage suffices. Questions that no passage answers
-(`out-of-scope`) have no choices, and are left out.
+(`out-of-scope`) have no choices, and are left out. OTHER is the folder of another reader's rating, of some of the same
+questions: `report` says how far both agree.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from builder.generating.drawn_passages import passages_of
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import HOME_PAGE, Evidence, WebPage
+from harness.judging.judge_audit import cohen_kappa
 from harness.probing.probe_rates import wilson
 
 KEPT, REJECTED, BOOKS = "generated, kept by all filters", "generated, rejected by a filter", "the books' exercises"
@@ -102,6 +104,11 @@ def read_ratings(folder: Path) -> dict[str, list[Item]]:
     return found
 
 
+def _sound_by_question(folder: Path) -> dict[str, bool]:
+    asked = {row["item"]: json.dumps([row["question"], row["choices"]]) for row in _lines(folder / "sheet.jsonl")}
+    return {asked[row["item"]]: row["sound"] for some in read_ratings(folder).values() for row in some}
+
+
 def report(options: argparse.Namespace) -> None:
     """Print the shares by origin, and p of the differences in sound questions."""
     import scipy.stats
@@ -124,15 +131,28 @@ def report(options: argparse.Namespace) -> None:
                 low, high = wilson(n, len(some))
                 cells.append(f"{100 * n / len(some):.1f} [{100 * low:.1f}, {100 * high:.1f}]")
             print(f"| {origin} | {len(some)} | {' | '.join(cells)} |")
-    print(
-        "\nShares with Wilson's 95 % intervals; p of Fisher's exact test, two-sided, for the shares of sound questions:"
+    print("\nShares with Wilson's 95 % intervals.")
+    for one, other in ((KEPT, BOOKS), (KEPT, REJECTED), (REJECTED, BOOKS)):
+        if one in ratings and other in ratings:
+            table = [
+                [sum(row["sound"] is side for row in ratings[name]) for side in (True, False)] for name in (one, other)
+            ]
+            print(f"Sound, {one} against {other}: p {scipy.stats.fisher_exact(table).pvalue:.2g} (Fisher, two-sided).")
+    if options.second is not None:
+        print(f"\n{agreement(options.to, options.second)}")
+
+
+def agreement(first: Path, second: Path) -> str:
+    """How far two readers agree on which of the questions that both rated are sound."""
+    one, other = _sound_by_question(first), _sound_by_question(second)
+    shared = sorted(set(one) & set(other))
+    pairs = [(one[key], other[key]) for key in shared]
+    kappa = cohen_kappa(*(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
+    shown = "not defined" if kappa is None else f"{kappa:.2f}"
+    same = sum(a is b for a, b in pairs)
+    return (
+        f"A second reader rated {len(pairs)} of these questions: {same} equal on whether they are sound, kappa {shown}."
     )
-    for one, other in ((KEPT, BOOKS), (KEPT, REJECTED)):
-        table = [
-            [sum(row["sound"] is side for row in ratings.get(name, [])) for side in (True, False)]
-            for name in (one, other)
-        ]
-        print(f"{one} against {other}: p {scipy.stats.fisher_exact(table).pvalue:.3g}.  ")
 
 
 def main() -> None:
@@ -144,6 +164,7 @@ def main() -> None:
     )
     parser.add_argument("--dataset", type=Path, help="folder of the dataset; draw only")
     parser.add_argument("--to", type=Path, required=True, help="folder of the rating")
+    parser.add_argument("--second", type=Path, help="folder of another reader's rating; report only")
     parser.add_argument("--n", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -22,6 +22,7 @@ from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.early_extraction import MIN_PAGES, early_extraction
 from builder.deriving.killable_workers import load_libraries
 from builder.deriving.scale import check_executor
+from builder.deriving.vector_writer import require_encoder
 from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
 from builder.evidence.given_evidence import MarkedText, read_marks
@@ -41,6 +42,7 @@ from edu_rag.errors import DataError
 from edu_rag.files.dataset_writer import refuse_foreign
 from edu_rag.files.jsonl import read_json, read_records, write_json, write_records
 from edu_rag.files.manifest import FILE_NAME, Manifest, read_manifest
+from edu_rag.files.sentence_vectors import Encoders
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold, match_gold
 from edu_rag.names import Sample, Version
@@ -127,10 +129,11 @@ def n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _check_names(config: BuildConfig) -> None:
+def _check_names(config: BuildConfig, encoders: Encoders | None) -> None:
     check_extractor(config.extract.extractor)
     check_methods(config.label.evidence)
     check_executor(config.scale)
+    require_encoder(config.label.vectors, encoders)
 
 
 @contextmanager
@@ -322,10 +325,11 @@ def _derive(
     *,
     allow_partial: bool,
     earlier: Manifest | None = None,
+    encoders: Encoders | None = None,
 ) -> Manifest:
     before = dataset_at(out)
     with _writing(out):
-        manifest = derive(store, inputs, out, workers, allow_partial=allow_partial, earlier=earlier)
+        manifest = derive(store, inputs, out, workers, allow_partial=allow_partial, earlier=earlier, encoders=encoders)
     say_replaced(before, manifest)
     note("dataset", id=manifest.id)
     say(f"dataset: {out}: {manifest.id}")
@@ -382,16 +386,18 @@ def build(
     version: str | None = None,
     sample: Sample | None = None,
     sleep: Sleep = time.sleep,
+    encoders: Encoders | None = None,
 ) -> Manifest:
     """Build the dataset folder `out` and its crawl store from questions; go on where the store has answers.
 
     `columns` names the columns of question files, where their own names do not. `sample`: only these questions, drawn
     within splits, kinds and numbers of choices; the manifest names the draw.
+    `encoders` are those that `[label] vectors` may name.
     `fresh` forgets the store first; `resume` insists that there is one; `refresh` asks again for everything in it and
     makes the next minor version, or `version`. Raises our errors for what a user can fix: unreadable questions,
     unknown engines, an engine that stops answering, a disk that is full.
     """
-    _check_names(config)
+    _check_names(config, encoders)
     refuse_foreign(out)
     folder = store_folder(out)
     if not fresh and (before := dataset_at(out)) is not None:
@@ -433,7 +439,17 @@ def build(
             inputs = _begin(store, inputs, turn, stored)
             turn = _crawl(store, chain, inputs, turn, workers, allow_partial, sleep)
             report, path = folder / REPORT_FILE, folder / LOG_FILE
-            made = _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial, earlier=earlier)
+            made = _derive(
+                store,
+                inputs,
+                out,
+                workers,
+                report,
+                path,
+                allow_partial=allow_partial,
+                earlier=earlier,
+                encoders=encoders,
+            )
             _keep_version(folder, inputs, turn, made)
             return made
 
@@ -457,6 +473,7 @@ def replay(
     extractor: str | None = None,
     executor: str | None = None,
     allow_partial: bool = False,
+    encoders: Encoders | None = None,
 ) -> Manifest:
     """The dataset again from its crawl store alone, with the network off: the same bytes. The store does not change.
 
@@ -466,7 +483,7 @@ def replay(
     out = out.absolute()
     with closing(StoreReader(folder)) as store, logging_to(BuildLog()) as log:
         inputs = with_changes(read_inputs(folder), extractor, executor)
-        _check_names(inputs.config)
+        _check_names(inputs.config, encoders)
         turn = read_round(folder)
         if turn is not None and not turn.is_finished and not allow_partial:
             remedy = "run the same `edu-rag build` again with --resume, or add --allow-partial"
@@ -477,4 +494,4 @@ def replay(
         log.open(replay_file(out, LOG_FILE))
         note("replay", version=inputs.config.version, questions=len(inputs.questions))
         report, path = replay_file(out, REPORT_FILE), replay_file(out, LOG_FILE)
-        return _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial)
+        return _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial, encoders=encoders)

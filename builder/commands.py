@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from builder.question_sets.dataset_sources import QuestionSource
     from builder.question_sets.question_columns import ColumnMap
     from edu_rag.files.manifest import Manifest
+    from edu_rag.files.sentence_vectors import Encoders
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -96,7 +97,9 @@ def _changes(**options: Any) -> dict[str, Any]:
 )
 @click.option("--fresh", is_flag=True, help="Delete the crawl store and start a new crawl.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics, or the dry run, as JSON.")
+@click.pass_obj
 def build(
+    encoders: Encoders | None,
     config: Path | None,
     questions: tuple[QuestionSource, ...],
     mapping: tuple[str, ...],
@@ -181,6 +184,7 @@ def build(
         refresh=refresh,
         version=dataset_version,
         sample=drawn,
+        encoders=encoders,
     )
     _report(manifest, as_json)
 
@@ -229,7 +233,9 @@ def _print_rehearsal(
     help="Write the dataset even if the crawl is not finished or lost too many pages.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
+@click.pass_obj
 def replay(
+    encoders: Encoders | None,
     store: Path,
     out: Path,
     extractor: str | None,
@@ -251,7 +257,13 @@ def replay(
     from builder.build import replay as run
 
     manifest = run(
-        store, out, workers=workers or n_cores(), extractor=extractor, executor=executor, allow_partial=allow_partial
+        store,
+        out,
+        workers=workers or n_cores(),
+        extractor=extractor,
+        executor=executor,
+        allow_partial=allow_partial,
+        encoders=encoders,
     )
     _report(manifest, as_json)
 

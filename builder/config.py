@@ -69,6 +69,8 @@ class LabelConfig:
     """The sentence-transformers model of `evidence-v5` and `embedding-v1`: a name, or a local folder."""
     marks: str | None = None
     """A file with evidence that was marked by hand (`marked-v1`)."""
+    vectors: Annotated[str, Meta(min_length=1, max_length=1_000)] | None = None
+    """The encoder whose vectors of all sentences and questions the dataset's folder gets; none if it is not given."""
 
 
 Executor = Literal["none", "local", "ray", "slurm"]
@@ -213,6 +215,6 @@ def config_sha256(config: BuildConfig) -> str:
     return _digest(
         crawl_settings(config)
         | {"clock": config.clock, "extract": to_plain(config.extract), "filter": filters}
-        | {"label": {name: value for name, value in to_plain(config.label).items() if name != "marks"}}
+        | {"label": {name: value for name, value in to_plain(config.label).items() if name not in ("marks", "vectors")}}
         | {"user_agent": config.fetch.user_agent}
     )

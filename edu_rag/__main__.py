@@ -29,8 +29,8 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Build": {
         "demo": _Entry("edu_rag.cli.demo", "Run the whole benchmark on the bundled mini dataset, offline"),
         "questions": _Entry("edu_rag.cli.questions_group", "Convert, sample, count and generate questions"),
-        "build": _Entry("builder.commands", "Build a dataset from questions and a search engine"),
-        "replay": _Entry("builder.commands", "Rebuild a dataset from its crawl store, without the network"),
+        "build": _Entry("edu_rag.cli.building", "Build a dataset from questions and a search engine"),
+        "replay": _Entry("edu_rag.cli.building", "Rebuild a dataset from its crawl store, without the network"),
         "crawl": _Entry("builder.commands", "Show how far a crawl is, or rebuild the index of its store"),
         "dataset": _Entry("edu_rag.cli.dataset_group", "Check, audit, compare, correct, export or publish a dataset"),
     },

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.board_file import BoardDataset, BoardFile, check_dataset
-from edu_rag.files.manifest import FILE_NAME, file_sha256, read_manifest
+from edu_rag.files.manifest import FILE_NAME, check_vectors, file_sha256, read_manifest
 from edu_rag.progress import Stage, say
 from publishing.hub import hub_errors_as_ours
 
@@ -26,12 +26,14 @@ def download(wanted: BoardDataset, folder: Path, *, endpoint: str | None) -> Non
         _take(wanted, FILE_NAME, part, endpoint)
         if file_sha256(part / FILE_NAME) != wanted.manifest_sha256:
             raise DataError(wanted.hub, f"{FILE_NAME} is not the one that board.toml names", "nothing was kept")
-        names = sorted(read_manifest(part).files)
+        manifest = read_manifest(part)
+        names = sorted(manifest.files)
         with Stage(f"download {wanted.release.folder}", total=len(names)) as stage:
             for name in names:
                 _take(wanted, name, part, endpoint)
                 stage.add("done")
         check_dataset(part, wanted)
+        check_vectors(part, manifest)
         shutil.rmtree(part / ".cache", ignore_errors=True)  # the library's notes; a dataset folder holds none
         part.rename(folder)
     finally:

@@ -69,10 +69,12 @@ def test_a_question_is_sound_with_one_right_choice_and_a_passage_that_suffices(
     rows[origins.index(rating.BOOKS)]["clear"] = False
     _lines(drawn / "ratings.jsonl", rows[:3])
     with pytest.raises(SystemExit, match="item 4: one_right, answerable, clear must be true or false"):
-        rating.report(Namespace(to=drawn))
+        rating.report(Namespace(to=drawn, second=None))
     _lines(drawn / "ratings.jsonl", rows)
-    rating.report(Namespace(to=drawn))
-    table = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if "[" in line]
+    rating.report(Namespace(to=drawn, second=drawn))
+    said = capsys.readouterr().out
+    assert "A second reader rated 4 of these questions: 4 equal on whether they are sound, kappa 1.00." in said
+    table = [line.split(" | ") for line in said.splitlines() if "[" in line]
     shares = {cells[0].strip("| "): [cell.split()[0] for cell in cells[2:]] for cells in table}
     assert shares == {
         rating.KEPT: ["50.0", "100.0", "50.0", "100.0"],

@@ -5,16 +5,16 @@ Encoding is the expensive step (4-8 ms a sentence on one core), so the sentences
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from baselines.embed.back_ends import open_back_end
-from baselines.embed.vectors import FILE, open_store
+from baselines.embed.vectors import FILE, open_dataset_vectors, open_store
 from baselines.models import DEFAULT_MODEL, cache_folder, locate_encoder, models_folder
 from edu_rag.errors import DataError
+from edu_rag.files.sentence_vectors import VARIABLE, TextKeys
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +34,9 @@ class Encoder:
     """Texts to unit vectors.
 
     `name` is a name of baselines.models, a folder or a hub id; `back_end` one of
-    baselines.embed.back_ends. Vectors are looked for in $EDU_RAG_MODELS/embeddings.sqlite, which a run can only
-    read, then in the folder `cache`, where new ones are kept.
+    baselines.embed.back_ends. Vectors are looked for in those of the dataset ($EDU_RAG_VECTORS, if they are this
+    encoder's) and in $EDU_RAG_MODELS/embeddings.sqlite, which a run can only read, then in the folder `cache`, where
+    new ones are kept.
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class Encoder:
     ) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         models = models_folder()
-        self._store = open_store(cache, None if models is None else models / FILE)
         self._back_end = open_back_end(back_end, name, locate_encoder(name), threads)
-        self._digest = hashlib.sha256(self._back_end.fingerprint)
+        of_dataset = open_dataset_vectors(os.environ.get(VARIABLE), name, self.fingerprint, self.dimension)
+        self._store = open_store(cache, None if models is None else models / FILE, of_dataset)
+        self.key_of = TextKeys(self.fingerprint)
         self._last: tuple[list[str], NDArray[np.float32] | None] = ([], None)
 
     @classmethod
@@ -63,13 +65,16 @@ class Encoder:
         """The length of a vector."""
         return self._back_end.dimension
 
-    def _key(self, text: str) -> bytes:
-        digest = self._digest.copy()
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        return digest.digest()
+    @property
+    def fingerprint(self) -> bytes:
+        """A hash over all that its vectors depend on, but for the processor."""
+        return self._back_end.fingerprint
 
-    def _compute(self, texts: Sequence[str]) -> list[bytes]:
-        """Vectors of texts, which are sorted by length first, so that a batch is not padded to a stray long one."""
+    def compute(self, texts: Sequence[str]) -> list[bytes]:
+        """Vectors of texts, which are sorted by length first, so that a batch is not padded to a stray long one.
+
+        Nothing is looked for in any place, or kept there.
+        """
         order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))
         vectors = self._back_end([readable(texts[i]) for i in order])
         by_place = dict(zip(order, vectors, strict=True))
@@ -77,7 +82,7 @@ class Encoder:
 
     def vectors(self, texts: Sequence[str]) -> dict[bytes, bytes]:
         """Unit vectors of the distinct texts, as float32 bytes by key (see baselines.embed.vectors)."""
-        return self._known({self._key(text): text for text in texts})
+        return self._known({self.key_of(text): text for text in texts})
 
     def _known(self, wanted: Mapping[bytes, str]) -> dict[bytes, bytes]:
         known = self._store.read(list(wanted))
@@ -87,7 +92,7 @@ class Encoder:
             )
         missing = [key for key in wanted if key not in known]
         if missing:
-            new = dict(zip(missing, self._compute([wanted[key] for key in missing]), strict=True))
+            new = dict(zip(missing, self.compute([wanted[key] for key in missing]), strict=True))
             self._store.write(new)
             known |= new
         return known
@@ -99,7 +104,7 @@ class Encoder:
         last, matrix = self._last
         if matrix is not None and last == list(texts):
             return matrix
-        keys = [self._key(text) for text in texts]
+        keys = [self.key_of(text) for text in texts]
         known = self._known(dict(zip(keys, texts, strict=True)))
         joined = b"".join([known[key] for key in keys])
         matrix = np.frombuffer(joined, dtype=np.float32).reshape(len(texts), self.dimension)

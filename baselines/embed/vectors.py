@@ -1,4 +1,4 @@
-"""Places for vectors: memory, the user's cache, and a read-only file next to the models.
+"""Places for vectors: memory, a dataset's own, a read-only file next to the models, and the user's cache.
 
 Keys are hashes over a model's weights and a text, so that no file of vectors holds a text, and no model meets the
 vectors of another one.
@@ -10,8 +10,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Protocol
 
 from edu_rag.errors import DataError
+from edu_rag.files.sentence_vectors import SentenceVectors
+from edu_rag.progress import say
 
 FILE = "embeddings.sqlite"
 MEMORY_BYTES = 256 << 20
@@ -92,6 +95,23 @@ def open_shared(path: Path | None) -> SharedVectors | None:
     return None if path is None or not path.is_file() else SharedVectors(path)
 
 
+def open_dataset_vectors(
+    folder: str | None, encoder: str, fingerprint: bytes, dimension: int
+) -> SentenceVectors | None:
+    """The vectors of the dataset, if they are of this encoder. Raises DataError if their files are broken."""
+    if not folder:
+        return None
+    found = SentenceVectors(Path(folder))
+    if found.facts.fingerprint == fingerprint.hex():
+        if found.facts.dimension == dimension:
+            return found
+        what = f"has vectors of {found.facts.dimension:,} numbers, and {encoder} gives {dimension:,}"
+        raise DataError(found.path, what, "download the dataset again, or build it again")
+    theirs = f"{found.facts.encoder} on {found.facts.back_end}"
+    say(f"the dataset's sentence vectors are of another encoder or version ({theirs}): not used for {encoder}")
+    return None
+
+
 def _open_cache(folder: Path | None) -> sqlite3.Connection:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,24 +126,36 @@ def _open_cache(folder: Path | None) -> sqlite3.Connection:
     return db
 
 
-class VectorStore:
-    """Vectors by key, looked for in memory, then in the shared file, then in the cache; new ones go to the cache.
+class ReadVectors(Protocol):
+    """Vectors that are only read."""
 
-    The cache is `embeddings.sqlite` of `folder`; None if there is none.
+    def read(self, keys: Sequence[bytes]) -> Vectors:
+        """The vectors that are known among these keys."""
+        ...
+
+
+class VectorStore:
+    """Vectors by key, looked for in memory, in files that are only read (`above`, in order), then in the cache.
+
+    New ones go to the cache, which is `embeddings.sqlite` of `folder`; None if there is none.
     """
 
     def __init__(
-        self, folder: Path | None, *, shared: SharedVectors | None = None, memory_bytes: int = MEMORY_BYTES
+        self, folder: Path | None, *, above: Sequence[ReadVectors] = (), memory_bytes: int = MEMORY_BYTES
     ) -> None:
         self._memory = Memory(memory_bytes)
-        self._shared = shared
+        self._above = above
         self._db = None if folder is None else _open_cache(folder)
 
     def _below(self, keys: Sequence[bytes]) -> Vectors:
-        found = {} if self._shared is None else self._shared.read(keys)
-        if self._db is not None and len(found) < len(keys):
-            found |= select(self._db, [key for key in keys if key not in found])
-        return found
+        found: Vectors = {}
+        left = keys
+        for place in self._above:
+            found |= place.read(left)
+            left = [key for key in keys if key not in found]
+            if not left:
+                return found
+        return found if self._db is None else found | select(self._db, left)
 
     def read(self, keys: Sequence[bytes]) -> Vectors:
         """The vectors that are known among these distinct keys."""
@@ -148,16 +180,21 @@ class VectorStore:
             self._db = None
 
 
-def open_store(folder: Path | None, shared: Path | None = None) -> VectorStore:
+def open_store(
+    folder: Path | None,
+    shared: Path | None = None,
+    of_dataset: SentenceVectors | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+) -> VectorStore:
     """The store with its cache in `folder`, or without where that cannot be used (a sandbox, a full disk).
 
-    Raises DataError if the shared file is damaged.
+    Those of the dataset come first: its manifest names their bytes. Raises DataError if the shared file is damaged.
     """
-    above = open_shared(shared)
+    above = [place for place in (of_dataset, open_shared(shared)) if place is not None]
     try:
-        return VectorStore(folder, shared=above)
+        return VectorStore(folder, above=above, memory_bytes=memory_bytes)
     except (OSError, sqlite3.Error):
-        return VectorStore(None, shared=above)
+        return VectorStore(None, above=above, memory_bytes=memory_bytes)
 
 
 def _stored(source: Path) -> sqlite3.Connection:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.dataset.check_files import REBUILD, Tables
+from builder.dataset.check_vectors import check_vectors
 from builder.dataset.findings import Findings
 from builder.dataset.label_tests import ALPHA, Case, cases_of, label_tests
 from builder.extract.sentence_splitter import SPLITTER, split_sentences
@@ -19,6 +20,7 @@ from builder.lost_hits import allowed_share, asked_an_engine, counted_by_status,
 from builder.question_sets.question_flags import unordered_identity
 from edu_rag.errors import DataError
 from edu_rag.files.identity import absent_tables
+from edu_rag.files.manifest import VECTORS
 from edu_rag.files.table_rows import CONFIGS
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
@@ -418,4 +420,6 @@ def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:
     order = {config: number for number, config in enumerate(CONFIGS)}
     rows = sorted(tables.rows_of.items(), key=lambda item: (item[0][1], order[item[0][0]]))
     report.rows = {f"{config}/{split}": n for (config, split), n in rows}
+    if n_vectors := check_vectors(tables):  # at the end: it reads rows only where all others are sound
+        report.rows[VECTORS] = n_vectors
     return report

@@ -136,7 +136,7 @@ def _recounted(before: Manifest, files: dict[str, FileEntry], folder: Path, hidd
     """The manifest, with card, plots and metadata that count published rows only."""
     tables = {name: entry for name, entry in files.items() if name.endswith(".parquet")}
     sources = published_sources(before.sources, dataset_stats(folder, tables), hidden)
-    documents = dataset_documents(before.name, before.version, before.created_at, sources)(folder, tables)
+    documents = dataset_documents(before.name, before.version, before.created_at, sources)(folder, files)
     for name, body in documents.items():
         (folder / name).parent.mkdir(exist_ok=True)
         write_file(folder / name, body)

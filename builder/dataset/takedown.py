@@ -23,7 +23,7 @@ from edu_rag.files.card_markdown import outside
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.jsonl import read_json, write_json
-from edu_rag.files.manifest import FileEntry, Manifest
+from edu_rag.files.manifest import FileEntry, Manifest, vector_names
 from edu_rag.files.table_rows import CONFIGS
 from edu_rag.gold import Gold
 from edu_rag.progress import say
@@ -262,8 +262,8 @@ def nothing_matches(folder: Path, entry: TakeDown) -> DataError:
 def take_down(dataset: Dataset, plan: TakedownPlan, out: Path) -> Manifest:
     """Write the next minor version without what the plan takes, to `out` (which may be the dataset's own folder).
 
-    Rows are streamed; card, plots and metadata are made again, CHANGES.md is carried on. Raises DataError if the
-    plan takes nothing.
+    Rows are streamed; card, plots and metadata are made again, CHANGES.md is carried on. Sentence vectors are left out:
+    some are of what is taken down. Raises DataError if the plan takes nothing.
     """
     if plan.is_empty:
         raise nothing_matches(dataset.folder, plan.entry)
@@ -425,6 +425,8 @@ def run_takedown(request: TakedownRequest) -> dict[str, Any]:
             _note(store, entry)
         manifest = take_down(dataset, plan, request.out or request.folder)
         summary["new"] = manifest.id
+        if vector_names(before):
+            say("the sentence vectors are left out: the next build, or `edu-rag replay`, writes them again")
         if store is None:
             say("no crawl store here: give --store, or the next build brings the page back")
         else:

@@ -23,6 +23,7 @@ from builder.deriving.duplicates import SeenPages
 from builder.deriving.known_pages import Jobs, KnownPages
 from builder.deriving.page_stage import PageResult, PageSettings
 from builder.deriving.scale import scaled_results
+from builder.deriving.vector_writer import write_vectors
 from builder.deriving.work_tables import WorkTables
 from builder.documents.dataset_documents import dataset_documents
 from builder.documents.question_terms import EXTRA_COLUMNS
@@ -44,6 +45,7 @@ from edu_rag import __version__
 from edu_rag.errors import DataError
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.manifest import FileEntry, Manifest
+from edu_rag.files.sentence_vectors import Encoders
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold
 from edu_rag.progress import Stage, note, say
@@ -251,7 +253,11 @@ def page_settings(inputs: Inputs) -> PageSettings:
     """What of the inputs the page stage depends on."""
     config = inputs.config
     return PageSettings(
-        extract=config.extract, filter=config.filter, label=config.label, questions=inputs.questions, golds=inputs.golds
+        extract=config.extract,
+        filter=config.filter,
+        label=replace(config.label, vectors=None),  # no page depends on it
+        questions=inputs.questions,
+        golds=inputs.golds,
     )
 
 
@@ -420,6 +426,7 @@ def derive(
     *,
     allow_partial: bool = False,
     earlier: Manifest | None = None,
+    encoders: Encoders | None = None,
 ) -> Manifest:
     """Write the dataset folder that the store and the settings make: the same bytes for any number of workers.
 
@@ -441,11 +448,16 @@ def derive(
         def documents(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, bytes]:
             return dataset_documents(config.name, version.number, created_at, sources)(folder, files)
 
+        def attach(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, FileEntry]:
+            name = config.label.vectors
+            return {} if name is None or encoders is None else write_vectors(folder, files, name, encoders)
+
         return write_dataset(
             out,
             _tables(inputs, tables),
             name=config.name,
             version=version,
             documents=documents,
+            attach=attach,
             **made_by._asdict(),
         )

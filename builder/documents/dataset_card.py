@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from builder.documents.question_terms import TQA_LICENCE, QuestionTerms, terms_in, without_terms
 from builder.documents.stats import MAX_HOSTS, DatasetStats
 from builder.lost_hits import fault_in_sources
 from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
-from edu_rag.files.manifest import FileEntry
+from edu_rag.files.manifest import VECTORS, FileEntry
+from edu_rag.files.sentence_vectors import KEY_BYTES, VectorFacts
 from edu_rag.files.table_rows import CONFIGS
 
 MAX_LICENSES = 8
@@ -273,6 +274,24 @@ def _cite(name: str, version: str, *, may_hold_tqa: bool) -> str:
     return f"{named}; where TQA's questions are in it, cite TQA as given above.\n" if may_hold_tqa else f"{named}.\n"
 
 
+class VectorsOnCard(NamedTuple):
+    """The sentence vectors of a dataset: their encoder, and how many there are."""
+
+    facts: VectorFacts
+    n: int
+
+
+def _vectors(vectors: VectorsOnCard) -> str:
+    """The section on sentence vectors."""
+    facts, n_bytes = vectors.facts, vectors.n * (4 * vectors.facts.dimension + KEY_BYTES)
+    return (
+        f"`{VECTORS}/` holds {vectors.n:,} vectors of {facts.dimension:,} numbers ({n_bytes / 1e6:,.1f} MB): of every "
+        f"sentence of the pages, and of\nevery question alone and with each choice, by {outside(facts.encoder)} on "
+        f"{outside(facts.back_end)}. `edu-rag run` shows them to systems, which then\nencode nothing. They are not "
+        "part of the content hash: the last bits differ between processors.\n"
+    )
+
+
 def dataset_card(
     name: str,
     version: str,
@@ -280,12 +299,13 @@ def dataset_card(
     files: Mapping[str, FileEntry],
     stats: DatasetStats | None = None,
     plots: Sequence[str] = (),
+    vectors: VectorsOnCard | None = None,
 ) -> str:
     """README.md of a dataset folder: a function of its arguments alone, in which no outside string is markup.
 
     `files` are the tables by name, as `write_dataset` passes them; `sources` is the manifest's,
     with the counts of search results by outcome under `hits_by_outcome`. `stats` are the tables' numbers, `plots`
-    the names of the pictures next to the card.
+    the names of the pictures next to the card, `vectors` what is known of the sentence vectors.
     """
     tables, terms = _tables(files), terms_in(sources)
     may_hold_tqa = terms is None and (stats is None or stats.n_tqa > 0)
@@ -296,6 +316,7 @@ def dataset_card(
         *_losses(sources),
         "## What is in it\n",
         _counts(tables),
+        *(["## Sentence vectors\n", _vectors(vectors)] if vectors is not None else []),
         "## How it was built\n",
         _HOW if any((*tables.get("pages", {}).values(), *tables.get("hits", {}).values())) else _HOW_WITHOUT_PAGES,
         "\n".join(_source_lines(described)) + "\n",

@@ -8,21 +8,30 @@ from pathlib import Path
 from typing import Any
 
 from builder.documents.croissant import croissant
-from builder.documents.dataset_card import dataset_card
+from builder.documents.dataset_card import VectorsOnCard, dataset_card
 from builder.documents.dataset_plots import dataset_plots
 from builder.documents.question_terms import EXTRA_COLUMNS, licence_of, terms_in
 from builder.documents.stats import dataset_stats
 from edu_rag.files.dataset_writer import Documents
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FileEntry, Manifest, check_tables, file_sha256, read_manifest, write_manifest
+from edu_rag.files.sentence_vectors import FACTS_FILE, NUMBERS_FILE, read_facts
 from edu_rag.files.table_rows import COLUMNS_IF_FILLED
 from edu_rag.progress import say
 
 CROISSANT_FILE = "croissant.json"
 
 
+def vectors_in(folder: Path, files: Mapping[str, FileEntry]) -> VectorsOnCard | None:
+    """What the card says of the sentence vectors in a folder; None if it has none. Raises DataError."""
+    entry = files.get(NUMBERS_FILE)
+    if entry is None or not (folder / FACTS_FILE).is_file():
+        return None
+    return VectorsOnCard(read_facts(folder / FACTS_FILE), entry.rows or 0)
+
+
 def dataset_documents(name: str, version: str, created_at: str, sources: Mapping[str, Any]) -> Documents:
-    """Writes README.md, croissant.json and plots/ of a dataset whose tables are in a folder."""
+    """Writes README.md, croissant.json and plots/ of a dataset whose tables and vectors are in a folder."""
     terms = terms_in(sources)
     without = {} if sources.get(EXTRA_COLUMNS) else COLUMNS_IF_FILLED
 
@@ -30,7 +39,7 @@ def dataset_documents(name: str, version: str, created_at: str, sources: Mapping
         tables = {file: entry for file, entry in files.items() if file.endswith(".parquet")}
         stats = dataset_stats(folder, tables)
         plots = dataset_plots(stats)
-        card = dataset_card(name, version, sources, tables, stats, sorted(plots))
+        card = dataset_card(name, version, sources, tables, stats, sorted(plots), vectors_in(folder, files))
         licence = licence_of(terms, has_tqa=stats.n_tqa > 0)
         return {
             "README.md": card.encode("utf-8"),

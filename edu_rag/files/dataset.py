@@ -10,6 +10,8 @@ import msgspec
 
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files import identity
+from edu_rag.files.manifest import VECTORS, check_vectors, vector_names
+from edu_rag.files.sentence_vectors import FILES
 from edu_rag.files.table_rows import reading_parquet, row_batches
 from edu_rag.files.typed import first_line
 from edu_rag.records import HOME_PAGE, Evidence, Question, SearchHit, WebPage
@@ -38,6 +40,17 @@ class Dataset:
         """The Parquet files of a config and split, in order."""
         prefix = f"{config}/{split}-"
         return [self.folder / name for name in sorted(self.manifest.files) if name.startswith(prefix)]
+
+    def vectors(self) -> Path | None:
+        """The folder of sentence vectors, checked against the manifest; None if there are none, or they are left out.
+
+        Raises DataError if a file is another one than the manifest names.
+        """
+        listed = vector_names(self.manifest)
+        if sorted(listed) != sorted(FILES) or not any((self.folder / name).exists() for name in listed):
+            return None
+        check_vectors(self.folder, self.manifest)
+        return self.folder / VECTORS
 
     def splits(self) -> list[str]:
         """The names of the splits that have questions, sorted."""

@@ -32,6 +32,8 @@ ROW_GROUP_ROWS: Mapping[str, int] = {
 }
 Documents = Callable[[Path, Mapping[str, FileEntry]], Mapping[str, bytes]]
 """Files other than tables, made from the folder and the entries of its tables."""
+Attach = Callable[[Path, Mapping[str, FileEntry]], Mapping[str, FileEntry]]
+"""Writes more files into the folder, from its tables, and returns their entries."""
 SHARD_BYTES = 300_000_000
 """Bytes of a shard's rows as JSON: about 100 MB of Parquet, inside the 50-200 MB that the Hub advises."""
 
@@ -204,15 +206,15 @@ def write_dataset(
     config_sha256: str,
     sources: Mapping[str, Any],
     documents: Documents,
+    attach: Attach | None = None,
 ) -> Manifest:
     """Write a whole dataset folder (tables: config -> split -> records), replacing an older one only at the end.
 
     A table is a sequence in any order, or an iterator in the order of SORT_KEYS, of which one row group is held at a
     time. A table without rows is a file that holds the schema alone; it is not part of the content hash. A table that
-    is not given has no file: that of a hidden split. `documents` makes
-    README.md and its like from the folder and the tables' entries. `version` may be a function of the content hash; it
-    is called before `documents`. Raises DataError when the target exists and is not a
-    dataset folder.
+    is not given has no file: that of a hidden split. `documents` makes README.md and its like from the folder and the
+    entries of its tables and of the files that `attach` wrote. `version` may be a function of the content hash; it is
+    called before `documents`. Raises DataError when the target exists and is not a dataset folder.
     """
     folder = folder.absolute()  # "." has no name to put a dot before
     refuse_foreign(folder)
@@ -236,6 +238,10 @@ def write_dataset(
                 contents[f"{config}/{split}"] = content
     content_id = content_sha256(contents)
     number = version if isinstance(version, str) else version(content_id)
+    attached = attach(temporary, dict(files)) if attach is not None else {}
+    for added in attached:
+        _sync(temporary / added)
+    files |= attached
     for document, body in sorted(documents(temporary, dict(files)).items()):
         (temporary / document).parent.mkdir(exist_ok=True)
         write_file(temporary / document, body)

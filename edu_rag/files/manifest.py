@@ -19,6 +19,10 @@ from edu_rag.names import Release, Version, require_dataset_name
 FILE_NAME = "manifest.json"
 SEAL = "seal_sha256"
 """The last field of the file: SHA-256 over all others as compact JSON, in their order."""
+VECTORS = "vectors"
+"""The folder of a dataset's sentence vectors, large files that few commands use: they are checked where they are used
+(check_vectors), and may be missing.
+"""
 _AGAIN = "download or build the dataset again"
 _FILE = re.compile(r"(?:[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
@@ -141,8 +145,22 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raise DataError for the first listed file that is missing or whose bytes differ from the manifest's hash."""
-    _check_entries(folder, manifest.files)
+    """Raise DataError for the first listed file that is missing or whose bytes differ from the manifest's hash.
+
+    Sentence vectors are left out: see check_vectors.
+    """
+    of_vectors = vector_names(manifest)
+    _check_entries(folder, {name: entry for name, entry in manifest.files.items() if name not in of_vectors})
+
+
+def vector_names(manifest: Manifest) -> list[str]:
+    """The files of sentence vectors that a manifest lists."""
+    return [name for name in manifest.files if name.startswith(f"{VECTORS}/")]
+
+
+def check_vectors(folder: Path, manifest: Manifest) -> None:
+    """As check_files, for the files of sentence vectors only."""
+    _check_entries(folder, {name: manifest.files[name] for name in vector_names(manifest)})
 
 
 def check_tables(folder: Path, manifest: Manifest) -> None:

@@ -20,7 +20,7 @@ from harness.submission.folder import SubmissionFile, runs_of, without_withdrawa
 from harness.submission.plain_files import MAX_SETTINGS_BYTES
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")
-_PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "HF_HOME")
+_PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "EDU_RAG_VECTORS", "HF_HOME")
 """Variables that hold paths and do not influence answers."""
 SETTINGS = "submission.toml"
 ANSWERING = ("command", "parts", "limits", "environment", "network")

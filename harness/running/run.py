@@ -15,6 +15,7 @@ from edu_rag.errors import ConfigError, DataError, EduRagError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import read_values, to_line, write_json, write_records
 from edu_rag.files.manifest import file_sha256
+from edu_rag.files.sentence_vectors import VARIABLE
 from edu_rag.files.typed import to_plain
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
@@ -77,8 +78,9 @@ class Manner:
     `seed` is that of the asking order; `fresh` asks all again, even if an interrupted run or the cache holds answers;
     `limits` replace the submission's own; `passed` names variables of `environment` that the system gets in addition to
     the harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox; None runs
-    the system without one, with all of this user's rights; `hidden` are folders that must not show in it. `network` is
-    what the system may reach from the sandbox; `fetch` downloads its own packages.
+    the system without one, with all of this user's rights; `hidden` are folders that must not show in it, and `vectors`
+    the dataset's folder of sentence vectors, which does. `network` is what the system may reach from the sandbox;
+    `fetch` downloads its own packages.
     """
 
     seed: int = 0
@@ -89,6 +91,7 @@ class Manner:
     cache: AnswerCache | None = None
     caps: Caps | None = field(default_factory=Caps)
     hidden: Collection[Path] = ()
+    vectors: Path | None = None
     network: NetworkGrant = NO_NETWORK
     fetch: FetchWheels = pip_download
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
@@ -128,8 +131,11 @@ def _report_replaced(path: Path, record: RunRecord) -> None:
 
 
 def hiding(dataset: Dataset, manner: Manner) -> Manner:
-    """Run options that hide the dataset's folder, which holds the gold answers."""
-    return replace(manner, hidden=(*manner.hidden, dataset.folder))
+    """Run options that hide the dataset's folder, which holds the gold answers, and show its sentence vectors.
+
+    Raises DataError if these are not those that the manifest names.
+    """
+    return replace(manner, hidden=(*manner.hidden, dataset.folder), vectors=dataset.vectors())
 
 
 def require_set(manner: Manner) -> None:
@@ -164,7 +170,9 @@ GRANTED = "EDU_RAG_NETWORK"
 def _given(manner: Manner) -> dict[str, str]:
     """The environment that a system gets."""
     hosts = " ".join(map(str, manner.network.hosts))
-    return child_environment(manner.environment, manner.passed) | ({GRANTED: hosts} if hosts else {})
+    given = child_environment(manner.environment, manner.passed) | ({GRANTED: hosts} if hosts else {})
+    given.pop(VARIABLE, None)  # those of another dataset
+    return given if manner.vectors is None else {**given, VARIABLE: str(manner.vectors.absolute())}
 
 
 def require_no_network(submission: Submission) -> None:
@@ -287,7 +295,13 @@ def open_launcher(submission: Submission, manner: Manner) -> Iterator[Launcher]:
 
         network = replace(manner.network, printable=manner.keys.out_of_name)
         boxed = open_sandbox(
-            submission.folder, given, manner.caps, hidden=manner.hidden, packages=packages, network=network
+            submission.folder,
+            given,
+            manner.caps,
+            hidden=manner.hidden,
+            packages=packages,
+            network=network,
+            vectors=manner.vectors,
         )
         yield stack.enter_context(boxed)
 

@@ -28,7 +28,16 @@ from harness.sandbox.caps import Caps
 from harness.sandbox.cgroups import Cgroups, make_cgroups
 from harness.sandbox.memory_watch import LOOK_S
 from harness.sandbox.policy import program, words
-from harness.sandbox.runtime import HOME, NETWORK, Runtime, require_hidden, runtime_of, with_network, with_packages
+from harness.sandbox.runtime import (
+    HOME,
+    NETWORK,
+    Runtime,
+    require_hidden,
+    runtime_of,
+    with_network,
+    with_packages,
+    with_vectors,
+)
 from harness.sandbox.sandboxed_process import BoxedProcess, Guard, guarded, subreaper
 from harness.sandbox.staging import NOBODY, StagedFolder, open_to_others, stage_of
 from harness.sandbox.system_process import Process, own_python
@@ -331,9 +340,10 @@ def open_sandbox(
     search_path: str | None = None,
     packages: PackageEnvironment | None = None,
     network: NetworkGrant = NO_NETWORK,
+    vectors: Path | None = None,
 ) -> Iterator[Sandbox]:
     """A sandbox for the submission in `folder`, tried out; `hidden` are folders that must not be visible in it,
-    `packages` are the system's own, and `network` is what it may reach.
+    `packages` are the system's own, `network` is what it may reach, and `vectors` a folder of sentence vectors.
 
     Raises SandboxError, without running any of the submission, if a protection is missing or `hidden` is visible.
     """
@@ -341,6 +351,8 @@ def open_sandbox(
     if packages is not None:
         runtime = with_packages(runtime, packages.site)
     require_hidden(runtime, hidden, folder)
+    if vectors is not None:  # after the check: they are inside the dataset's folder, which is hidden
+        runtime = with_vectors(runtime, vectors)
     with ExitStack() as stack:
         cgroups = make_cgroups(caps)
         if cgroups is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import SandboxError
+from edu_rag.files.sentence_vectors import FILES, VARIABLE
 from harness.named_network.bridge import PORT
 
 HOME = Path(__file__).resolve().parents[2]
@@ -22,7 +23,7 @@ _OF_PYTHON = ("bin", "lib", "lib32", "lib64", "libexec", "include", "share", "ss
 _OF_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include")
 """Not /usr/src, where some images keep their working files."""
 _TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-_PLACES = ("EDU_RAG_CACHE", "TMPDIR", "PATH", "HOME", "PYTHONPATH", "EDU_RAG_MODELS", "HF_HOME")
+_PLACES = ("EDU_RAG_CACHE", "TMPDIR", "PATH", "HOME", "PYTHONPATH", "EDU_RAG_MODELS", VARIABLE, "HF_HOME")
 """Variables that name a place outside the sandbox; inside, the place is another or does not exist."""
 
 
@@ -148,6 +149,18 @@ def with_packages(runtime: Runtime, site: Path) -> Runtime:
     path = os.pathsep.join(filter(None, (runtime.environment.get("PYTHONPATH", ""), str(PACKAGES))))
     inside = {**runtime.environment, "PYTHONPATH": path}
     return runtime._replace(mounts=(*runtime.mounts, Mount(site, PACKAGES)), environment=inside)
+
+
+VECTORS_PLACE = Path("/vectors")
+"""Where a dataset's sentence vectors are mounted."""
+
+
+def with_vectors(runtime: Runtime, folder: Path) -> Runtime:
+    """A runtime that shows the files of sentence vectors in a dataset's folder, and nothing else of that folder."""
+    names = [Path(name).name for name in FILES]
+    mounts = [Mount(folder.resolve() / name, VECTORS_PLACE / name) for name in names]
+    inside = {**runtime.environment, VARIABLE: str(VECTORS_PLACE)}
+    return runtime._replace(mounts=(*runtime.mounts, *mounts), environment=inside)
 
 
 NETWORK = Path("/network")

@@ -45,8 +45,8 @@ def test_vectors_read_back_equal_the_computed_ones_to_the_bit(encoder: Encoder) 
 
 def test_equal_texts_are_encoded_once(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    compute = encoder._compute
-    monkeypatch.setattr(encoder, "_compute", lambda texts: seen.extend(texts) or compute(texts))
+    compute = encoder.compute
+    monkeypatch.setattr(encoder, "compute", lambda texts: seen.extend(texts) or compute(texts))
     vectors = encoder.encode(["fresh words", "other words", "fresh words"])
     assert sorted(seen) == ["fresh words", "other words"]
     assert np.array_equal(vectors[0], vectors[2])
@@ -117,6 +117,6 @@ def test_sbert_overlap_answers_easy_questions_from_their_page(
 @pytest.mark.parametrize("stored", [b"", b"\0" * 32, np.full(384, np.nan, np.float32).tobytes()])
 def test_a_stored_vector_that_is_damaged_is_an_error(encoder: Encoder, stored: bytes) -> None:
     text = f"A text whose vector has {len(stored)} bytes."
-    encoder._store.write({encoder._key(text): stored})
+    encoder._store.write({encoder.key_of(text): stored})
     with pytest.raises(DataError, match="encode again"):
         encoder.encode([text])

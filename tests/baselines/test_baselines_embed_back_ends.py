@@ -1,9 +1,14 @@
-"""Back ends on a tiny real encoder: exported before a run, the same vectors as PyTorch, never another model's."""
+"""Back ends on a tiny real encoder: exported before a run, the same vectors as PyTorch, never another model's.
+
+And the vectors that come with a dataset: what is read from them, and how a build makes them.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,13 +17,23 @@ import pytest
 from tiny_encoder import DIMENSION, MAX_TOKENS, make_tiny_encoder
 
 from baselines import models as weights
-from baselines.embed import Encoder, export
+from baselines.embed import Encoder, export, lots
+from baselines.embed.lots import EncoderInLots
 from baselines.embed.vectors import FILE, open_store, rows_of
+from baselines.overlap import dense_system
 from baselines.retrieve import warm
 from baselines.retrieve.dense import dense
-from edu_rag.errors import ConfigError, DataError, SubmissionError
-from edu_rag.files.dataset_writer import write_dataset
+from builder.dataset.check_dataset import check_folder
+from builder.deriving.vector_writer import write_vectors
+from edu_rag.__main__ import root
+from edu_rag.cli.building import BaselineEncoders
+from edu_rag.errors import ConfigError, DataError, MissingExtraError, SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import Attach, write_dataset
+from edu_rag.files.manifest import VECTORS
+from edu_rag.files.sentence_vectors import FACTS_FILE, NUMBERS_FILE, VARIABLE
 from edu_rag.records import Question, Span, WebPage, page_id_of
+from edu_rag.serve import SystemPage, SystemQuestion
 
 for package in ("torch", "sentence_transformers", "onnxruntime", "onnxscript"):
     if find_spec(package) is None:  # to import them takes seconds, also where no test of this file is run
@@ -37,6 +52,25 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDU_RAG_MODELS", str(folder))
         assert export.main(["tiny"]) == 0
+    return folder
+
+
+def write_tiny(
+    folder: Path, questions: Sequence[Question], pages: Sequence[WebPage], attach: Attach | None = None
+) -> Path:
+    """A dataset of these questions and pages."""
+    write_dataset(
+        folder,
+        {"questions": {"test": questions}, "pages": {"test": pages}},
+        name="tiny",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
+        documents=lambda folder, files: {"README.md": b"# tiny\n"},
+        attach=attach,
+    )
     return folder
 
 
@@ -60,18 +94,7 @@ def dataset(tmp_path: Path) -> Path:
     question = Question(
         question_id="q1", text="Why?", choices={"a": "x", "b": "y"}, kind="multiple_choice", split="test"
     )
-    write_dataset(
-        tmp_path / "dataset",
-        {"questions": {"test": [question]}, "pages": {"test": pages}},
-        name="tiny",
-        version="1.0.0",
-        created_at="2000-01-01T00:00:00Z",
-        builder="test",
-        config_sha256="0" * 64,
-        sources={},
-        documents=lambda folder, files: {"README.md": b"# tiny\n"},
-    )
-    return tmp_path / "dataset"
+    return write_tiny(tmp_path / "dataset", [question], pages)
 
 
 @pytest.fixture(autouse=True)
@@ -179,7 +202,7 @@ def test_warmed_vectors_are_what_a_run_reads_and_nothing_is_computed_again(
     texts = ["Moon. Tides.", "Plants make sugar of the sun."]
     run = Encoder("tiny", back_end="onnx", threads=1)
     run._store = open_store(None, tmp_path / FILE)
-    monkeypatch.setattr(run, "_compute", lambda texts: pytest.fail(f"computed {texts}"))
+    monkeypatch.setattr(run, "compute", lambda texts: pytest.fail(f"computed {texts}"))
     assert run.encode(texts).shape == (2, DIMENSION)
     assert len(list(rows_of(tmp_path / FILE))) == 2
 
@@ -212,3 +235,92 @@ def test_dense_ranks_by_cosine_and_equal_texts_tie_by_place() -> None:
     assert found[0].score == found[1].score == pytest.approx(1)
     assert len(found) == 3
     assert [item.place for item in dense("tiny")("moon", texts, 99)][:3] == [item.place for item in found]
+
+
+@pytest.fixture
+def with_vectors(models: Path, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The dataset with the vectors of the tiny encoder, which a run is shown. Its cache is another one."""
+    opened = Dataset(dataset)
+    pages = list(opened.records("pages", "test", WebPage))
+    attach = partial(write_vectors, name="tiny", encoders=BaselineEncoders())
+    write_tiny(tmp_path / "with", opened.questions("test"), pages, attach)
+    monkeypatch.setenv("EDU_RAG_CACHE", str(tmp_path / "other-cache"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "with" / VECTORS))
+    return tmp_path / "with"
+
+
+def asked_of(folder: Path) -> SystemQuestion:
+    """The dataset's question with its pages, as a system gets it."""
+    opened = Dataset(folder)
+    (question,) = opened.questions("test")
+    pages = tuple(
+        SystemPage(page_id=page.page_id, url=page.url, title="", text=page.text, sentences=tuple(page.sentences))
+        for page in opened.records("pages", "test", WebPage)
+    )
+    return SystemQuestion(id="1", text=question.text, choices=question.choices, kind=question.kind, pages=pages)
+
+
+def test_on_a_dataset_with_vectors_a_system_encodes_nothing_and_answers_as_without(
+    with_vectors: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = check_folder(with_vectors)
+    assert "vectors" not in report.faults.counts
+    assert report.rows[VECTORS] == len({"Moon.", "Tides.", "Plants make sugar of the sun.", "Why?", "Why? x", "Why? y"})
+    reading = Encoder("tiny", threads=1)
+    monkeypatch.setattr(reading, "compute", lambda texts: pytest.fail(f"computed {texts}"))
+    said = dense_system(reading)(asked_of(with_vectors))
+    monkeypatch.delenv(VARIABLE)
+    assert said == dense_system(Encoder("tiny", threads=1))(asked_of(dataset))
+    assert said.answer is not None
+
+
+def test_vectors_of_another_encoder_are_not_used_and_the_reason_is_printed(
+    with_vectors: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Encoder("tiny", back_end="onnx", threads=1)
+    assert other.encode(["Moon."]).shape == (1, DIMENSION)
+    assert "of another encoder or version (tiny on torch): not used for tiny" in capsys.readouterr().err
+
+
+def test_vectors_of_the_right_encoder_that_are_damaged_are_an_error(with_vectors: Path) -> None:
+    facts, numbers = with_vectors / FACTS_FILE, with_vectors / NUMBERS_FILE
+    whole = numbers.read_bytes()
+    numbers.write_bytes(np.full(len(whole) // 4, np.nan, np.float32).tobytes())
+    with pytest.raises(DataError, match="holds what is not a number"):
+        Encoder("tiny", threads=1).encode(["Moon."])
+    facts.write_text(facts.read_text().replace(f'"dimension": {DIMENSION}', f'"dimension": {DIMENSION // 2}'))
+    numbers.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="has vectors of 8 numbers, and tiny gives 16"):
+        Encoder("tiny", threads=1)
+
+
+def test_a_lot_has_the_same_bytes_whatever_the_cache_of_single_vectors_holds(tmp_path: Path) -> None:
+    Encoder("tiny", cache=tmp_path / "filled", threads=1).encode([*TEXTS[:3], "more"])
+    empty, filled = (EncoderInLots("tiny", tmp_path / name) for name in ("empty", "filled"))
+    assert empty.encode_lot(TEXTS) == filled.encode_lot(TEXTS) == b"".join(Encoder("tiny", threads=1).compute(TEXTS))
+
+
+def test_a_build_that_was_stopped_goes_on_after_its_last_lot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = EncoderInLots("tiny", tmp_path)
+    done = first.encode_lot(TEXTS[:4])
+    again = EncoderInLots("tiny", tmp_path)
+    encoded: list[str] = []
+    compute = again._encoder.compute
+    monkeypatch.setattr(again._encoder, "compute", lambda texts: encoded.extend(texts) or compute(texts))
+    assert again.encode_lot(TEXTS[:4]) == done
+    again.encode_lot(TEXTS[4:])
+    assert encoded == TEXTS[4:]
+
+
+def test_an_encoder_that_a_build_cannot_open_is_one_line_before_anything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "build.toml"
+    settings.write_text('[label]\nvectors = "org/unknown"\n[search.folder]\nsites = "sites"\n')
+    words = ["build", str(settings), "--questions", "no.jsonl", "--out", str(tmp_path / "ds")]
+    with pytest.raises(ConfigError, match=r"\[label\] vectors: the weights of org/unknown are not on this machine"):
+        root.main(words, standalone_mode=False)
+    monkeypatch.setattr(lots, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"sentence_transformers, which is not installed: pip install"):
+        root.main(words, standalone_mode=False)
+    assert not (tmp_path / "ds").exists()

@@ -193,7 +193,7 @@ def test_memory_is_never_over_its_bound_and_never_wrong(writes: list[tuple[int, 
 def test_a_store_with_a_tiny_memory_reads_what_a_large_one_reads(tmp_path: Path) -> None:
     vectors = some(*range(100))
     shared = SharedVectors(published(tmp_path, vectors))
-    small = VectorStore(None, shared=shared, memory_bytes=64)
+    small = VectorStore(None, above=[shared], memory_bytes=64)
     assert small.read(list(vectors)) == vectors
     assert small.read(list(vectors)[::-1]) == vectors
 

