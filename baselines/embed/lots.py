@@ -2,7 +2,8 @@
 
 The last bits of a vector depend on the other texts of its batch (up to 3e-7 here). The cache of single vectors has what
 runs and other builds encoded in other batches, so that a dataset would get other bytes with it than without. Finished
-lots are kept in a separate folder of the cache: a build that was stopped continues after the last one.
+lots are kept in a separate folder of the cache, by the version of PyTorch and the kind of processor: a build that was
+stopped continues after the last one.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ def check_encoder(name: str) -> None:
         raise ConfigError(_SETTING, f"the weights of {name} are not on this machine", remedy)
 
 
+def _arithmetic() -> bytes:
+    """What decides the last bits of a vector and is not in an encoder's fingerprint."""
+    import torch
+
+    return f"{torch.__version__} {torch.backends.cpu.get_cpu_capability()}".encode()
+
+
 class EncoderInLots:
     """A loaded encoder of PyTorch, whose lots are kept in `cache` (default: the user's)."""
 
@@ -46,13 +54,17 @@ class EncoderInLots:
         self._kept = open_store(None if kept is None else kept / LOTS, memory_bytes=0)  # each is asked for once
         shown = Path(name).name[:200]  # not the path of a folder on this machine
         fingerprint = self._encoder.fingerprint.hex()
+        self._arithmetic = _arithmetic()
         self.facts = VectorFacts(
             encoder=shown, back_end="torch", fingerprint=fingerprint, dimension=self._encoder.dimension
         )
 
+    def _key(self, texts: Sequence[str]) -> bytes:
+        return hashlib.sha256(self._arithmetic + b"".join(map(self._encoder.key_of, texts))).digest()
+
     def encode_lot(self, texts: Sequence[str]) -> bytes:
         """The unit vectors of texts, float32, joined."""
-        key = hashlib.sha256(b"".join(map(self._encoder.key_of, texts))).digest()
+        key = self._key(texts)
         vectors = self._kept.read([key]).get(key)
         if vectors is None or len(vectors) != 4 * self.facts.dimension * len(texts):
             vectors = b"".join(self._encoder.compute(texts))

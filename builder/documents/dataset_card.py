@@ -287,8 +287,8 @@ def _vectors(vectors: VectorsOnCard) -> str:
     return (
         f"`{VECTORS}/` holds {vectors.n:,} vectors of {facts.dimension:,} numbers ({n_bytes / 1e6:,.1f} MB): of every "
         f"sentence of the pages, and of\nevery question alone and with each choice, by {outside(facts.encoder)} on "
-        f"{outside(facts.back_end)}. `edu-rag run` shows them to systems, which then\nencode nothing. They are not "
-        "part of the content hash: the last bits differ between processors.\n"
+        f"{outside(facts.back_end)}. `edu-rag run` shows them to systems, which then\ndo not encode these texts. "
+        "They are not part of the content hash: the last bits differ between processors.\n"
     )
 
 

@@ -58,7 +58,7 @@ def quoted_span(page: WebPage, passages: Sequence[Span], quote: str) -> Span | N
     the page's own text. A quote of fewer than MIN_QUOTE_WORDS words could be anywhere.
     """
     words = _WORD.findall(quote)
-    if len(words) < MIN_QUOTE_WORDS:
+    if min(len(words), len(quote.split())) < MIN_QUOTE_WORDS:  # "don't go" and "3.5.2" are not three
         return None
     pattern = re.compile(r"\b" + r"\W+".join(words) + r"\b", re.IGNORECASE)
     for start, end in passages:

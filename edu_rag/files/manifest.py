@@ -158,6 +158,12 @@ def vector_names(manifest: Manifest) -> list[str]:
     return [name for name in manifest.files if name.startswith(f"{VECTORS}/")]
 
 
+def vectors_sha256(manifest: Manifest) -> str:
+    """SHA-256 over the hashes of the files of sentence vectors: the dataset's id does not cover them."""
+    hashes = [manifest.files[name].sha256 for name in sorted(vector_names(manifest))]
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+
+
 def check_vectors(folder: Path, manifest: Manifest) -> None:
     """As check_files, for the files of sentence vectors only."""
     _check_entries(folder, {name: manifest.files[name] for name in vector_names(manifest)})

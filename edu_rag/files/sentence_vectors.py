@@ -162,7 +162,8 @@ def vector_faults(vectors: SentenceVectors, rows_at_once: int = 4_096) -> Iterat
         yield "its keys are not in ascending order"
         return
     for start in range(0, len(keys), rows_at_once):
-        lengths = np.linalg.norm(vectors.numbers[start : start + rows_at_once], axis=1)
+        with np.errstate(over="ignore"):  # infinity is a fault that is reported
+            lengths = np.linalg.norm(vectors.numbers[start : start + rows_at_once], axis=1)
         if not np.allclose(lengths, 1, atol=1e-3):  # NaN and infinity are not close to anything
             yield f"the vectors from row {start:,} on are not all of length 1"
             return

@@ -14,7 +14,7 @@ from edu_rag import __version__
 from edu_rag.errors import ConfigError, DataError, EduRagError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import read_values, to_line, write_json, write_records
-from edu_rag.files.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256, vectors_sha256
 from edu_rag.files.sentence_vectors import VARIABLE
 from edu_rag.files.typed import to_plain
 from edu_rag.progress import Stage, say
@@ -79,8 +79,8 @@ class Manner:
     `limits` replace the submission's own; `passed` names variables of `environment` that the system gets in addition to
     the harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox; None runs
     the system without one, with all of this user's rights; `hidden` are folders that must not show in it, and `vectors`
-    the dataset's folder of sentence vectors, which does. `network` is what the system may reach from the sandbox;
-    `fetch` downloads its own packages.
+    the dataset's folder of sentence vectors, which does; `vectors_sha256` is their hash. `network` is what the system
+    may reach from the sandbox; `fetch` downloads its own packages.
     """
 
     seed: int = 0
@@ -92,6 +92,7 @@ class Manner:
     caps: Caps | None = field(default_factory=Caps)
     hidden: Collection[Path] = ()
     vectors: Path | None = None
+    vectors_sha256: str = ""
     network: NetworkGrant = NO_NETWORK
     fetch: FetchWheels = pip_download
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
@@ -135,7 +136,9 @@ def hiding(dataset: Dataset, manner: Manner) -> Manner:
 
     Raises DataError if these are not those that the manifest names.
     """
-    return replace(manner, hidden=(*manner.hidden, dataset.folder), vectors=dataset.vectors())
+    vectors = dataset.vectors()
+    digest = "" if vectors is None else vectors_sha256(dataset.manifest)
+    return replace(manner, hidden=(*manner.hidden, dataset.folder), vectors=vectors, vectors_sha256=digest)
 
 
 def require_set(manner: Manner) -> None:
@@ -193,6 +196,7 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         # First of all: without its packages or a sandbox no run begins, and none is left to be finished.
         launcher = stack.enter_context(open_launcher(submission, manner))
         same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
+        same |= {"vectors_sha256": manner.vectors_sha256} if manner.vectors_sha256 else {}
         partial = Partial(partial_path(path), same, fresh=manner.fresh)
         stack.callback(partial.close)
         log = SystemLog(log_path, keep=bool(partial.done), keys=manner.keys)
@@ -269,7 +273,10 @@ def _from_cache(
     if cache is None:
         return {}
     caps = to_line(record.caps).decode()
-    system = (record.system_sha256, record.settings_sha256, record.surroundings_sha256, caps)
+    system = [record.system_sha256, record.settings_sha256, record.surroundings_sha256, caps]
+    system += (
+        [manner.vectors_sha256] if manner.vectors_sha256 else []
+    )  # not in the dataset's id, and they steer answers
     ids = {question.question_id: question for question in task.questions}
     keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
     found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})

@@ -312,6 +312,18 @@ def test_a_build_that_was_stopped_goes_on_after_its_last_lot(tmp_path: Path, mon
     assert encoded == TEXTS[4:]
 
 
+def test_a_lot_of_another_processor_or_version_of_pytorch_is_encoded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder, found = EncoderInLots("tiny", tmp_path), set()
+    for change, value in {"backends.cpu.get_cpu_capability": lambda: "OLD", "__version__": "0.0"}.items():
+        found.add((lots._arithmetic(), encoder._key(TEXTS)))
+        monkeypatch.setattr(f"torch.{change}", value)
+        encoder._arithmetic = lots._arithmetic()
+    found.add((lots._arithmetic(), encoder._key(TEXTS)))
+    assert [len(set(column)) for column in zip(*found, strict=True)] == [3, 3]
+
+
 def test_an_encoder_that_a_build_cannot_open_is_one_line_before_anything_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -437,6 +437,7 @@ def test_an_ill_formed_question_fails_the_filter_reply(changed: dict[str, Any], 
         ("simple", "The zinc works of the upper valley melt their ore at 412 degrees.", "span"),
         ("simple", "The zinc works of the lower valley melt their ore at 977 degrees.", "span"),  # the other passage
         ("simple", "zinc works", "span"),
+        ("simple", "411 degrees.Workers", "span"),
         ("comparative", "The zinc works of the upper valley melt their ore at 411 degrees.", "span"),
     ],
 )

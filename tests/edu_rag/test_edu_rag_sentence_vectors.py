@@ -156,6 +156,7 @@ def swapped(data: bytes) -> bytes:
         (KEYS_FILE, lambda data: data[:KEY_BYTES] + data[:-KEY_BYTES], "its keys are not in ascending order"),
         (NUMBERS_FILE, lambda data: b"\0" * 4 * DIMENSION + data[4 * DIMENSION :], "are not all of length 1"),
         (NUMBERS_FILE, lambda data: b"\0\0\xc0\x7f" + data[4:], "are not all of length 1"),
+        (NUMBERS_FILE, lambda data: b"\xff\xff\x7f\x7f" + data[4:], "are not all of length 1"),
         (KEYS_FILE, lambda data: data[:-1] + bytes([data[-1] ^ 1]), "belong to no text"),
     ],
 )

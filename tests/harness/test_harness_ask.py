@@ -165,7 +165,9 @@ def test_live_pages_come_from_a_build_with_the_engine(tmp_path: Path) -> None:
         saying = f"<p>The planet {name} was seen by many people long before there were telescopes.</p>\n" * 12
         (site / f"{name}.html").write_text(f"<html><title>{name}</title><body><h1>{name}</h1>{saying}</body></html>")
     question = typed_question("Is Saturn a planet?", ["yes", "no"])
-    urls = [page.url for page in LiveEngine("folder", sites=site.parent).pages(question)]
+    settings = tmp_path / "build.toml"
+    settings.write_text('[label]\nvectors = "all-MiniLM-L6-v2"\n')  # a dataset's setting: this build has no use for it
+    urls = [page.url for page in LiveEngine("folder", settings, site.parent).pages(question)]
     assert urls == ["http://planets.example/saturn.html", "http://planets.example/mars.html"]
 
 

@@ -15,9 +15,11 @@ from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import VECTORS
 from edu_rag.files.sentence_vectors import NUMBERS_FILE, VARIABLE
+from harness.running.answer_cache import AnswerCache
 from harness.running.run import Manner, _given, hiding, run_submission
 from harness.sandbox.caps import Caps
 from harness.submission.folder import open_submission
+from harness.submission.run_record import read_run_record
 
 SYSTEM = """
 import json, os
@@ -84,3 +86,19 @@ def test_changed_vectors_are_refused_before_anything_runs(
     with pytest.raises(DataError, match=r"vectors\.bin: its bytes differ from the manifest's hash"):
         said(folder, Dataset(ds), Manner(caps=Caps()))
     assert not (folder / "predictions").exists()
+
+
+def test_answers_that_were_given_with_other_vectors_are_not_used_again(
+    made: Path, tmp_path: Path, write_system: Callable[..., Path]
+) -> None:
+    folder, cache = write_system(SYSTEM), AnswerCache(tmp_path / "answers.sqlite")
+    bare = Path(shutil.copytree(made, tmp_path / "bare", ignore=shutil.ignore_patterns(VECTORS)))
+    manner = Manner(caps=None, cache=cache)
+    assert "place" in said(folder, Dataset(made), manner)
+    assert said(folder, Dataset(bare), manner) == "none"
+    assert "place" in said(folder, Dataset(made), manner)
+    record = read_run_record(
+        open_submission(folder).predictions_path(Dataset(made).manifest.release.folder, "test", None)
+    )
+    assert record is not None
+    assert (record.n_asked, record.n_cached) == (0, record.n_questions)

@@ -105,8 +105,8 @@ class LiveEngine(NamedTuple):
         search: dict[str, Any] = {"engine": self.name, "engines": []}
         if self.sites is not None:
             search["folder"] = {"sites": str(self.sites)}
-        # Evidence of the settings' own questions has no place here.
-        return read_config(self.config, {"search": search, "label": {"marks": None, "evidence": []}})
+        # Evidence of the settings' own questions has no place here, and nobody reads vectors of a page found now.
+        return read_config(self.config, {"search": search, "label": {"marks": None, "evidence": [], "vectors": None}})
 
 
 def _flat(question: Question) -> dict[str, Any]:
