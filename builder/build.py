@@ -473,6 +473,7 @@ def replay(
     extractor: str | None = None,
     executor: str | None = None,
     allow_partial: bool = False,
+    without_vectors: bool = False,
     encoders: Encoders | None = None,
 ) -> Manifest:
     """The dataset again from its crawl store alone, with the network off: the same bytes. The store does not change.
@@ -482,7 +483,7 @@ def replay(
     refuse_foreign(out)
     out = out.absolute()
     with closing(StoreReader(folder)) as store, logging_to(BuildLog()) as log:
-        inputs = with_changes(read_inputs(folder), extractor, executor)
+        inputs = with_changes(read_inputs(folder), extractor, executor, without_vectors=without_vectors)
         _check_names(inputs.config, encoders)
         turn = read_round(folder)
         if turn is not None and not turn.is_finished and not allow_partial:

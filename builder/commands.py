@@ -232,6 +232,7 @@ def _print_rehearsal(
     is_flag=True,
     help="Write the dataset even if the crawl is not finished or lost too many pages.",
 )
+@click.option("--no-vectors", is_flag=True, help="Leave sentence vectors out; the dataset's id stays the same.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 @click.pass_obj
 def replay(
@@ -242,6 +243,7 @@ def replay(
     workers: int | None,
     executor: str | None,
     allow_partial: bool,
+    no_vectors: bool,
     as_json: bool,
 ) -> None:
     """Rebuild a dataset from its crawl store, without the network.
@@ -263,6 +265,7 @@ def replay(
         extractor=extractor,
         executor=executor,
         allow_partial=allow_partial,
+        without_vectors=no_vectors,
         encoders=encoders,
     )
     _report(manifest, as_json)

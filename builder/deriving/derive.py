@@ -68,13 +68,17 @@ class Inputs:
     """The datasets of the Hub that the questions were read from, each with its commit."""
 
 
-def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
-    """The inputs with another extractor (extraction is redone from stored responses) or another executor."""
+def with_changes(
+    inputs: Inputs, extractor: str | None, executor: str | None, *, without_vectors: bool = False
+) -> Inputs:
+    """The inputs with another extractor (extraction is redone from stored responses) or executor, or no vectors."""
     values = to_plain(inputs.config)
     if extractor is not None:
         values["extract"]["extractor"] = extractor
     if executor is not None:
         values["scale"]["executor"] = executor
+    if without_vectors:
+        values["label"].pop("vectors", None)
     return replace(inputs, config=to_config(values, "command line"))
 
 

@@ -18,6 +18,7 @@ UNKNOWN = ("I don't know", "I do not know", "The pages do not answer this questi
 """Accepted texts of a question that is out of scope: an answer that equals one of them is right by the rules."""
 MIN_QUOTE_WORDS = 3
 _WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"(?<!\w)[-−]?\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +52,27 @@ class GeneratedQuestion:
         }
 
 
+def _numbers_match(words: Sequence[str], quote: str, found: re.Match[str]) -> bool:
+    """Whether a quote and where it was found have the same numbers, with signs and points, also at both ends."""
+    start = max(0, found.start() - 2) if words[0][0].isdigit() else found.start()
+    end = found.end() + 2 if words[-1][-1].isdigit() else found.end()
+    return _NUMBER.findall(quote) == _NUMBER.findall(found.string[start:end])
+
+
 def quoted_span(page: WebPage, passages: Sequence[Span], quote: str) -> Span | None:
     """The sentences of the passages in which a quote is, word for word; None if it is in none of them.
 
-    Case, punctuation and white space may differ: models change quotation marks and add a full stop. What is returned is
-    the page's own text. A quote of fewer than MIN_QUOTE_WORDS words could be anywhere.
+    Case, punctuation and white space may differ, numbers may not: models change quotation marks and add a full stop.
+    What is returned is the page's own text. A quote of fewer than MIN_QUOTE_WORDS words could be anywhere.
     """
     words = _WORD.findall(quote)
     if min(len(words), len(quote.split())) < MIN_QUOTE_WORDS:  # "don't go" and "3.5.2" are not three
         return None
     pattern = re.compile(r"\b" + r"\W+".join(words) + r"\b", re.IGNORECASE)
     for start, end in passages:
-        found = pattern.search(page.text, start, end)
+        found = next(
+            (one for one in pattern.finditer(page.text, start, end) if _numbers_match(words, quote, one)), None
+        )
         if found is not None:
             touched = [s for s in page.sentences if s.start < found.end() and s.end > found.start()]
             return Span(

@@ -11,7 +11,7 @@ import msgspec
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files import identity
 from edu_rag.files.manifest import VECTORS, check_vectors, vector_names
-from edu_rag.files.sentence_vectors import FILES
+from edu_rag.files.sentence_vectors import FILES, refuse_large
 from edu_rag.files.table_rows import reading_parquet, row_batches
 from edu_rag.files.typed import first_line
 from edu_rag.records import HOME_PAGE, Evidence, Question, SearchHit, WebPage
@@ -49,6 +49,7 @@ class Dataset:
         listed = vector_names(self.manifest)
         if sorted(listed) != sorted(FILES) or not any((self.folder / name).exists() for name in listed):
             return None
+        refuse_large(self.folder / VECTORS)
         check_vectors(self.folder, self.manifest)
         return self.folder / VECTORS
 

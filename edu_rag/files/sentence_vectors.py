@@ -118,6 +118,13 @@ def read_facts(path: Path) -> VectorFacts:
         raise DataError(path, f"{error.where}: {error.what}", _REMEDY) from None
 
 
+def refuse_large(folder: Path) -> None:
+    """Raise DataError if the files in a folder `vectors/` are larger than a build writes: a stranger's are hashed."""
+    files = [folder / Path(name).name for name in FILES]
+    if sum(path.stat().st_size for path in files if path.is_file()) > MAX_BYTES:
+        raise DataError(folder, f"is larger than {MAX_BYTES >> 30} GiB", "remove the folder `vectors`")
+
+
 class SentenceVectors:
     """The vectors in a dataset's folder `vectors/`, read in place. Raises DataError if sizes do not fit."""
 
@@ -132,8 +139,7 @@ class SentenceVectors:
         if rest or not n or sizes[1] != n * width:
             what = f"{sizes[1]:,} bytes, and {keys.name} {sizes[0]:,}: not vectors of {self.facts.dimension} numbers"
             raise DataError(numbers, what, _REMEDY)
-        if sum(sizes) > MAX_BYTES:
-            raise DataError(numbers, f"is larger than {MAX_BYTES >> 30} GiB", "remove the folder `vectors`")
+        refuse_large(folder)
         self.keys: NDArray[np.bytes_] = np.fromfile(keys, dtype=f"S{KEY_BYTES}")
         self.numbers = np.memmap(numbers, dtype="<f4", mode="r", shape=(n, self.facts.dimension))
 

@@ -59,6 +59,9 @@ def test_a_build_and_its_replay_write_the_same_vectors_and_without_the_setting_n
     assert check_folder(tmp_path / "with").rows[VECTORS] > 20
     plain = build(questions, tmp_path / "plain", replace(config, label=replace(config.label, vectors=None)))
     assert (plain.id, plain.config_sha256, plain.sources) == (again.id, again.config_sha256, again.sources)
+    assert not replay(store_folder(tmp_path / "with"), tmp_path / "bare", without_vectors=True).files.keys() & set(
+        FILES
+    )
     ours, theirs = files(tmp_path / "plain"), files(tmp_path / "with")
     assert theirs.keys() - ours.keys() == set(FILES)
     assert {name for name in ours if ours[name] != theirs[name]} == {"README.md", "manifest.json"}
