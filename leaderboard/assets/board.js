@@ -181,6 +181,8 @@ function listen() {
   });
   const chooser = tools.querySelector("details");
   tools.querySelector("[name=usual]").addEventListener("click", () => choose({ columns: null }));
+  // The toggle comes some time after the click: a box could be chosen before it.
+  chooser.querySelector("summary").addEventListener("click", () => tickColumns(state));
   chooser.addEventListener("toggle", () => { if (chooser.open) tickColumns(state); });
   chooser.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl
 
 import gradio as gr
@@ -57,6 +57,10 @@ class FormParts(NamedTuple):
     systems: gr.CheckboxGroup
     rule: gr.Radio
     top: gr.Slider
+
+
+_MOUNTED: Literal["hidden"] = "hidden"
+"""Not shown, but in the page: what Gradio adds only when it becomes visible is sometimes lost on a busy machine."""
 
 
 class ReplySlot(NamedTuple):
@@ -147,7 +151,7 @@ class TryPage:
     def _slot(self, place: int) -> ReplySlot:
         with gr.Column(visible=False, min_width=300, elem_id=f"reply-{place}") as column:
             answer = _html()
-            with gr.Group(visible=False) as judging:
+            with gr.Group(visible=_MOUNTED) as judging:
                 texts = [(text, label) for label, text in ANSWER_LABELS.items()]
                 label = gr.Radio(texts, label="This answer is")
                 numbers = [(str(number), number) for number in CORRECTNESS]
@@ -204,7 +208,7 @@ class TryPage:
         for place, slot in enumerate(self._slots):
             waiting = waiting_panel(names[place]) if place < len(names) else ""
             updates |= {slot.column: gr.Column(visible=place < len(names)), slot.answer: waiting}
-            updates |= {slot.judging: gr.Group(visible=False), slot.label: None, slot.correctness: None}
+            updates |= {slot.judging: gr.Group(visible=_MOUNTED), slot.label: None, slot.correctness: None}
             updates |= {slot.saved: "", slot.pages: ""}
         return updates
 
