@@ -1,4 +1,4 @@
-"""A blind rating of generated questions beside the exercises of the books whose pages they were made from.
+"""A blind rating of generated questions and of exercises of the books whose pages they were made from.
 
     python bench/blind_rating.py draw --generated FOLDER --dataset open-textbooks --to RATING [--n 60] [--seed 0]
     python bench/page.py blind_rating report --to RATING [--second OTHER]

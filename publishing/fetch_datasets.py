@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.board_file import BoardDataset, BoardFile, check_dataset
-from edu_rag.files.manifest import FILE_NAME, check_vectors, file_sha256, read_manifest
+from edu_rag.files.manifest import FILE_NAME, check_vector_files, file_sha256, read_manifest
 from edu_rag.progress import Stage, say
 from publishing.hub import hub_errors_as_ours
 
@@ -33,7 +33,7 @@ def download(wanted: BoardDataset, folder: Path, *, endpoint: str | None) -> Non
                 _take(wanted, name, part, endpoint)
                 stage.add("done")
         check_dataset(part, wanted)
-        check_vectors(part, manifest)
+        check_vector_files(part, manifest)
         shutil.rmtree(part / ".cache", ignore_errors=True)  # the library's notes; a dataset folder holds none
         part.rename(folder)
     finally:

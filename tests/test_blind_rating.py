@@ -1,4 +1,4 @@
-"""The rating of generated questions beside the books' exercises: what its reader sees, and what is counted."""
+"""The rating of generated questions and the books' exercises: what its reader sees, and what is counted."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from baselines.embed.back_ends import open_back_end
+from baselines.embed.back_ends import BackEnd, open_back_end
 from baselines.embed.vectors import FILE, open_dataset_vectors, open_store
 from baselines.models import DEFAULT_MODEL, cache_folder, locate_encoder, models_folder
 from edu_rag.errors import DataError
@@ -30,6 +30,14 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+def encoded(back_end: BackEnd, texts: Sequence[str]) -> list[bytes]:
+    """Vectors of texts, which are sorted by length first, so that a batch is not padded to a stray long one."""
+    order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))
+    vectors = back_end([readable(texts[i]) for i in order])
+    by_place = dict(zip(order, vectors, strict=True))
+    return [by_place[i].tobytes() for i in range(len(texts))]
+
+
 class Encoder:
     """Texts to unit vectors.
 
@@ -47,12 +55,11 @@ class Encoder:
         cache: Path | None = None,
         threads: int | None = None,
     ) -> None:
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         models = models_folder()
         self._back_end = open_back_end(back_end, name, locate_encoder(name), threads)
-        of_dataset = open_dataset_vectors(os.environ.get(VARIABLE), name, self.fingerprint, self.dimension)
+        of_dataset = open_dataset_vectors(os.environ.get(VARIABLE), name, self._back_end.fingerprint, self.dimension)
         self._store = open_store(cache, None if models is None else models / FILE, of_dataset)
-        self.key_of = TextKeys(self.fingerprint)
+        self.key_of = TextKeys(self._back_end.fingerprint)
         self._last: tuple[list[str], NDArray[np.float32] | None] = ([], None)
 
     @classmethod
@@ -64,21 +71,6 @@ class Encoder:
     def dimension(self) -> int:
         """The length of a vector."""
         return self._back_end.dimension
-
-    @property
-    def fingerprint(self) -> bytes:
-        """A hash over all that its vectors depend on, but for the processor."""
-        return self._back_end.fingerprint
-
-    def compute(self, texts: Sequence[str]) -> list[bytes]:
-        """Vectors of texts, which are sorted by length first, so that a batch is not padded to a stray long one.
-
-        Nothing is looked for in any place, or kept there.
-        """
-        order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))
-        vectors = self._back_end([readable(texts[i]) for i in order])
-        by_place = dict(zip(order, vectors, strict=True))
-        return [by_place[i].tobytes() for i in range(len(texts))]
 
     def vectors(self, texts: Sequence[str]) -> dict[bytes, bytes]:
         """Unit vectors of the distinct texts, as float32 bytes by key (see baselines.embed.vectors)."""
@@ -92,7 +84,7 @@ class Encoder:
             )
         missing = [key for key in wanted if key not in known]
         if missing:
-            new = dict(zip(missing, self.compute([wanted[key] for key in missing]), strict=True))
+            new = dict(zip(missing, encoded(self._back_end, [wanted[key] for key in missing]), strict=True))
             self._store.write(new)
             known |= new
         return known

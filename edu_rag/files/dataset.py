@@ -10,7 +10,7 @@ import msgspec
 
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files import identity
-from edu_rag.files.manifest import VECTORS, check_vectors, vector_names
+from edu_rag.files.manifest import VECTORS, check_vector_files, vector_names
 from edu_rag.files.sentence_vectors import FILES, refuse_large
 from edu_rag.files.table_rows import reading_parquet, row_batches
 from edu_rag.files.typed import first_line
@@ -50,7 +50,7 @@ class Dataset:
         if sorted(listed) != sorted(FILES) or not any((self.folder / name).exists() for name in listed):
             return None
         refuse_large(self.folder / VECTORS)
-        check_vectors(self.folder, self.manifest)
+        check_vector_files(self.folder, self.manifest)
         return self.folder / VECTORS
 
     def splits(self) -> list[str]:

@@ -21,7 +21,7 @@ SEAL = "seal_sha256"
 """The last field of the file: SHA-256 over all others as compact JSON, in their order."""
 VECTORS = "vectors"
 """The folder of a dataset's sentence vectors, large files that few commands use: they are checked where they are used
-(check_vectors), and may be missing.
+(check_vector_files), and may be missing.
 """
 _AGAIN = "download or build the dataset again"
 _FILE = re.compile(r"(?:[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*\Z")
@@ -147,7 +147,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def check_files(folder: Path, manifest: Manifest) -> None:
     """Raise DataError for the first listed file that is missing or whose bytes differ from the manifest's hash.
 
-    Sentence vectors are left out: see check_vectors.
+    Sentence vectors are left out: see check_vector_files.
     """
     of_vectors = vector_names(manifest)
     _check_entries(folder, {name: entry for name, entry in manifest.files.items() if name not in of_vectors})
@@ -164,7 +164,7 @@ def vectors_sha256(manifest: Manifest) -> str:
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
-def check_vectors(folder: Path, manifest: Manifest) -> None:
+def check_vector_files(folder: Path, manifest: Manifest) -> None:
     """As check_files, for the files of sentence vectors only."""
     _check_entries(folder, {name: manifest.files[name] for name in vector_names(manifest)})
 

@@ -2,13 +2,13 @@
 
 A dataset that was built with `[label] vectors` has three files there: `encoder.json` (VectorFacts), `keys.bin` (32
 bytes a text, in ascending order) and `vectors.bin` (float32, little endian, in the order of the keys). The manifest
-lists them, so nobody can exchange them. The content hash does not cover them: the last bits of a vector differ between
-processors, and a dataset with vectors is the same dataset as without.
+lists their hashes, and a board pins the manifest. The content hash does not cover them: the last bits of a vector
+differ between processors, and a dataset with vectors is the same dataset as without.
 
 Why not Parquet, or SQLite: a question needs a thousand rows out of some hundred thousand, in any order. Parquet has to
 be read as a whole for that (800 MB for 2,524 questions with ten pages), and zstd saves 14 % of it. SQLite finds rows,
-but it is a large program to give a stranger's file to. These files are found by binary search and read in place, and
-nothing parses them: their sizes are the only claim that they make.
+but it is a large program to give a stranger's file to. In these files rows are found by binary search and read in
+place. Nothing is parsed; only the sizes have to fit.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ FACTS_FILE, KEYS_FILE, NUMBERS_FILE = (f"{VECTORS}/{name}" for name in ("encoder
 FILES = (FACTS_FILE, KEYS_FILE, NUMBERS_FILE)
 VARIABLE = "EDU_RAG_VECTORS"
 """The folder of these files, as `edu-rag run` names it to a system."""
+SETTING = "[label] vectors"
+"""What asks a build for them."""
 KEY_BYTES = 32
 MAX_BYTES = 2 << 30
 """The most that the vectors of a dataset and their keys may take: 1.4 million texts of all-MiniLM-L6-v2."""

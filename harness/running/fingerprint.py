@@ -13,6 +13,7 @@ import msgspec
 from edu_rag import __version__
 from edu_rag.errors import ConfigError, FaultsError
 from edu_rag.files.manifest import file_sha256
+from edu_rag.files.sentence_vectors import VARIABLE
 from edu_rag.files.toml import read_toml
 from harness.running.withheld_keys import is_secret
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
@@ -20,7 +21,7 @@ from harness.submission.folder import SubmissionFile, runs_of, without_withdrawa
 from harness.submission.plain_files import MAX_SETTINGS_BYTES
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")
-_PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "EDU_RAG_VECTORS", "HF_HOME")
+_PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", VARIABLE, "HF_HOME")
 """Variables that hold paths and do not influence answers."""
 SETTINGS = "submission.toml"
 ANSWERING = ("command", "parts", "limits", "environment", "network")

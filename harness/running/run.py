@@ -274,9 +274,8 @@ def _from_cache(
         return {}
     caps = to_line(record.caps).decode()
     system = [record.system_sha256, record.settings_sha256, record.surroundings_sha256, caps]
-    system += (
-        [manner.vectors_sha256] if manner.vectors_sha256 else []
-    )  # not in the dataset's id, and they steer answers
+    if manner.vectors_sha256:  # the dataset's id does not cover them, and answers depend on them
+        system.append(manner.vectors_sha256)
     ids = {question.question_id: question for question in task.questions}
     keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
     found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})

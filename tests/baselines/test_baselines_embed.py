@@ -11,8 +11,9 @@ import pytest
 from easy_questions import easy_questions, page_of
 
 import edu_rag
+from baselines import embed
 from baselines.edu_rag_paper import MAX_CHARS, closest_sentences, join
-from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
+from baselines.embed import DEFAULT_MODEL, Encoder, encoded, locate_encoder
 from baselines.parts import PagePassage
 from edu_rag.errors import DataError
 from edu_rag.serve import SystemAnswer, SystemQuestion
@@ -45,8 +46,7 @@ def test_vectors_read_back_equal_the_computed_ones_to_the_bit(encoder: Encoder) 
 
 def test_equal_texts_are_encoded_once(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    compute = encoder.compute
-    monkeypatch.setattr(encoder, "compute", lambda texts: seen.extend(texts) or compute(texts))
+    monkeypatch.setattr(embed, "encoded", lambda back_end, texts: seen.extend(texts) or encoded(back_end, texts))
     vectors = encoder.encode(["fresh words", "other words", "fresh words"])
     assert sorted(seen) == ["fresh words", "other words"]
     assert np.array_equal(vectors[0], vectors[2])

@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 from tiny_encoder import DIMENSION, MAX_TOKENS, make_tiny_encoder
 
+from baselines import embed
 from baselines import models as weights
-from baselines.embed import Encoder, export, lots
+from baselines.embed import Encoder, encoded, export, lots
+from baselines.embed.back_ends import open_back_end
 from baselines.embed.lots import EncoderInLots
 from baselines.embed.vectors import FILE, open_store, rows_of
 from baselines.overlap import dense_system
@@ -202,7 +204,7 @@ def test_warmed_vectors_are_what_a_run_reads_and_nothing_is_computed_again(
     texts = ["Moon. Tides.", "Plants make sugar of the sun."]
     run = Encoder("tiny", back_end="onnx", threads=1)
     run._store = open_store(None, tmp_path / FILE)
-    monkeypatch.setattr(run, "compute", lambda texts: pytest.fail(f"computed {texts}"))
+    monkeypatch.setattr(embed, "encoded", lambda _, texts: pytest.fail(f"computed {texts}"))
     assert run.encode(texts).shape == (2, DIMENSION)
     assert len(list(rows_of(tmp_path / FILE))) == 2
 
@@ -266,9 +268,9 @@ def test_on_a_dataset_with_vectors_a_system_encodes_nothing_and_answers_as_witho
     report = check_folder(with_vectors)
     assert "vectors" not in report.faults.counts
     assert report.rows[VECTORS] == len({"Moon.", "Tides.", "Plants make sugar of the sun.", "Why?", "Why? x", "Why? y"})
-    reading = Encoder("tiny", threads=1)
-    monkeypatch.setattr(reading, "compute", lambda texts: pytest.fail(f"computed {texts}"))
-    said = dense_system(reading)(asked_of(with_vectors))
+    with monkeypatch.context() as patch:
+        patch.setattr(embed, "encoded", lambda _, texts: pytest.fail(f"computed {texts}"))
+        said = dense_system(Encoder("tiny", threads=1))(asked_of(with_vectors))
     monkeypatch.delenv(VARIABLE)
     assert said == dense_system(Encoder("tiny", threads=1))(asked_of(dataset))
     assert said.answer is not None
@@ -297,19 +299,26 @@ def test_vectors_of_the_right_encoder_that_are_damaged_are_an_error(with_vectors
 def test_a_lot_has_the_same_bytes_whatever_the_cache_of_single_vectors_holds(tmp_path: Path) -> None:
     Encoder("tiny", cache=tmp_path / "filled", threads=1).encode([*TEXTS[:3], "more"])
     empty, filled = (EncoderInLots("tiny", tmp_path / name) for name in ("empty", "filled"))
-    assert empty.encode_lot(TEXTS) == filled.encode_lot(TEXTS) == b"".join(Encoder("tiny", threads=1).compute(TEXTS))
+    plain = open_back_end("torch", "tiny", weights.locate_encoder("tiny"), 1)
+    assert empty.encode_lot(TEXTS) == filled.encode_lot(TEXTS) == b"".join(encoded(plain, TEXTS))
+
+
+def test_a_build_reads_no_vectors_of_another_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "broken"))
+    with pytest.raises(DataError):
+        Encoder("tiny", threads=1)
+    assert len(EncoderInLots("tiny", tmp_path).encode_lot(TEXTS)) == 4 * DIMENSION * len(TEXTS)
 
 
 def test_a_build_that_was_stopped_goes_on_after_its_last_lot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = EncoderInLots("tiny", tmp_path)
     done = first.encode_lot(TEXTS[:4])
     again = EncoderInLots("tiny", tmp_path)
-    encoded: list[str] = []
-    compute = again._encoder.compute
-    monkeypatch.setattr(again._encoder, "compute", lambda texts: encoded.extend(texts) or compute(texts))
+    asked: list[str] = []
+    monkeypatch.setattr(lots, "encoded", lambda back_end, texts: asked.extend(texts) or encoded(back_end, texts))
     assert again.encode_lot(TEXTS[:4]) == done
     again.encode_lot(TEXTS[4:])
-    assert encoded == TEXTS[4:]
+    assert asked == TEXTS[4:]
 
 
 def test_a_lot_of_another_processor_or_version_of_pytorch_is_encoded_again(

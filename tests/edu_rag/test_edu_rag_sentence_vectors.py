@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from edu_rag.errors import DataError
 from edu_rag.files import sentence_vectors
 from edu_rag.files.dataset import Dataset
-from edu_rag.files.manifest import VECTORS, check_vectors, read_manifest
+from edu_rag.files.manifest import VECTORS, check_vector_files, read_manifest
 from edu_rag.files.sentence_vectors import (
     FACTS_FILE,
     FILES,
@@ -115,21 +115,17 @@ def test_facts_that_are_none_are_one_error(ds: Path, facts: dict[str, object]) -
         SentenceVectors(ds / VECTORS)
 
 
-@given(st.binary(max_size=300))
-def test_no_bytes_for_the_facts_do_more_than_raise_our_error(data: bytes) -> None:
-    path = _scratch / "encoder.json"
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scratch")
+
+
+@given(data=st.binary(max_size=300))
+def test_no_bytes_for_the_facts_do_more_than_raise_our_error(scratch: Path, data: bytes) -> None:
+    path = scratch / "encoder.json"
     path.write_bytes(data)
     with pytest.raises(DataError):
         sentence_vectors.read_facts(path)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def scratch(tmp_path_factory: pytest.TempPathFactory) -> None:
-    global _scratch  # noqa: PLW0603 - hypothesis takes no fixture of a function
-    _scratch = tmp_path_factory.mktemp("scratch")
-
-
-_scratch = Path()
 
 
 def test_vectors_larger_than_the_bound_are_not_opened(ds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +197,7 @@ def test_a_link_in_the_place_of_a_file_is_refused(ds: Path, tmp_path: Path) -> N
     moved = (ds / NUMBERS_FILE).rename(tmp_path / "elsewhere")
     (ds / NUMBERS_FILE).symlink_to(moved)
     with pytest.raises(DataError, match="missing"):
-        check_vectors(ds, read_manifest(ds))
+        check_vector_files(ds, read_manifest(ds))
 
 
 def test_other_files_under_the_name_of_vectors_are_not_shown_to_systems(ds: Path) -> None:

@@ -105,7 +105,7 @@ class LiveEngine(NamedTuple):
         search: dict[str, Any] = {"engine": self.name, "engines": []}
         if self.sites is not None:
             search["folder"] = {"sites": str(self.sites)}
-        # Evidence of the settings' own questions has no place here, and nobody reads vectors of a page found now.
+        # Evidence of the settings' own questions has no place here, and a page found now needs no stored vectors.
         return read_config(self.config, {"search": search, "label": {"marks": None, "evidence": [], "vectors": None}})
 
 
