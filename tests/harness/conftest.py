@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
@@ -178,6 +179,19 @@ def write_system(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may read.
+
+    It is not below pytest's own temporary folder: each start of pytest closes that one to other users, also a start
+    in another process while this test runs.
+    """
+    with tempfile.TemporaryDirectory(prefix="edu-rag-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 @pytest.fixture(scope="session")

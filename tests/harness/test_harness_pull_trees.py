@@ -183,13 +183,11 @@ def test_trees_that_are_no_folders_are_one_line(base: Path, tmp_path: Path) -> N
         judge(base, tmp_path / "none", "me")
 
 
-def test_a_folder_that_cannot_be_read_is_a_fault(base: Path, head: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_read_is_a_fault(open_folder: Path) -> None:
+    base, head = write_base(open_folder / "base"), write_base(open_folder / "head")
     put(head, f"{NEW}/secret/x.py")
     add(head)
     (head / NEW / "secret").chmod(0)
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.geteuid() and not folder.stat().st_mode & 0o001:
-            folder.chmod(folder.stat().st_mode | 0o011)
     is_root = os.geteuid() == 0
     try:
         if is_root:  # who may read everything
