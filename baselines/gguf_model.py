@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from baselines.models import Precision, device, locate
+from baselines.models import Precision, device, let_threads_sleep, locate
 from baselines.prompts.generate import Generated, Likelihoods, NextToken, words_of
 from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import MissingExtraError, SubmissionError
@@ -45,8 +45,7 @@ def _parsed_once(gguf: Any) -> Iterator[None]:
 
 def _load(where: Path | str, precision: Precision) -> tuple[Any, Any]:
     """Tokeniser and model. GGUF weights are turned into numbers of this precision."""
-    # On a busy machine OpenMP's threads burn several times the work in waiting for one another; read at torch's import.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    let_threads_sleep()
     try:
         import accelerate  # noqa: F401 - transformers asks for it when it loads weights
         import gguf

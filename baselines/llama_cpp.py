@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from baselines.llm import ServerModel
-from baselines.models import locate
+from baselines.models import let_threads_sleep, locate
 from edu_rag.errors import MissingExtraError, SubmissionError
 
 N_CONTEXT = 8_192
@@ -39,8 +39,7 @@ class LlamaCppModel(ServerModel):
     """Tokens that fit into all slots together, and how many prompts are kept at once."""
 
     def __init__(self, name: str, *, threads: int | None = None, timeout_s: float = 600.0) -> None:
-        # Read when the library is loaded: on a busy machine its threads would spin in waiting for one another.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        let_threads_sleep()
         try:
             import xllamacpp
         except ImportError:

@@ -48,6 +48,14 @@ KNOWN = {
 }
 
 
+def let_threads_sleep() -> None:
+    """Let OpenMP's threads sleep while they wait, unless the user chose: call it before a library that starts them.
+
+    On a busy machine, threads that spin burn several times the work in waiting for one another.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 def device() -> str:
     """The device of models: $EDU_RAG_DEVICE as PyTorch names it (`cuda`), or `cpu`; another one may flip an answer."""
     return os.environ.get(DEVICE_VARIABLE) or "cpu"

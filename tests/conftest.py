@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -32,6 +33,7 @@ FIXTURES = {
     "encoder": "model",
     "in_models": "model",
     "smollm2": "model",
+    "by_numpy": "model",
     "by_transformers": "model",
 }
 """Fixtures that need something, and the marker of each."""
@@ -53,6 +55,8 @@ NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 """Whether the exhaustive forms of tests run too: `make nightly`."""
 N_EXAMPLES = 200 if NIGHTLY else 50
 """Examples that hypothesis draws where a test does not say how many."""
+# Tests import PyTorch themselves too, before our code can say how its threads wait (baselines.models).
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # No test fails because the machine is busy.
 hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], max_examples=N_EXAMPLES
@@ -72,6 +76,28 @@ def pytest_xdist_auto_num_workers() -> int:
     With one more, a quarter of two cores was idle. Each process takes up to 1.7 GB while it holds models.
     """
     return (os.cpu_count() or 1) + 2
+
+
+WITH_PYTORCH = {
+    *(f"tests/baselines/test_baselines_{name}.py" for name in ("classify", "embed", "embed_back_ends", "graph")),
+    *(f"tests/baselines/test_baselines_{name}.py" for name in ("language_models", "rerank", "verify")),
+    *("tests/test_batch_server.py", "tests/test_paper_training.py"),
+    *("tests/builder/test_builder_embedded_support.py", "tests/builder/test_builder_evidence_methods.py"),
+}
+"""Files whose tests import PyTorch, most of them sentence-transformers too. One process runs them all: the imports take
+each process that needs them six to nine seconds of processor time and 300 MB."""
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Where files are given out, give those with PyTorch to one process."""
+    from xdist.scheduler import LoadFileScheduling  # it runs in the process that gives out files
+
+    class FilesScheduling(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist's has no types
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "with PyTorch" if file in WITH_PYTORCH else file
+
+    return FilesScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @functools.cache

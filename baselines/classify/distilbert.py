@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from baselines.classify.marked import read_marked
 from baselines.classify.training import N_PER_CLASS, SEED, Example, examples, merged
 from baselines.embed import readable
+from baselines.models import let_threads_sleep
 from baselines.parts import Classify
 from edu_rag.errors import ConfigError, MissingExtraError
 
@@ -33,6 +34,7 @@ AS_PAPER = Training()
 
 
 def _open(name: str, n_classes: int, seed: int) -> tuple[Any, Any]:
+    let_threads_sleep()
     try:
         import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer

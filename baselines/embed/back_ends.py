@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from baselines.models import device, models_folder, weights_in
+from baselines.models import device, let_threads_sleep, models_folder, weights_in
 from edu_rag.errors import ConfigError, DataError, MissingExtraError, SubmissionError
 from edu_rag.files.manifest import file_sha256
 
@@ -123,7 +123,7 @@ class BackEnd(Protocol):
 
 def load_sentence_transformer(name: str, where: str, threads: int | None) -> Any:
     """The encoder as sentence-transformers loads it. Raises SubmissionError or MissingExtraError with the remedy."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # see baselines.gguf_model
+    let_threads_sleep()
     try:
         import torch
         from sentence_transformers import SentenceTransformer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baselines.embed import readable
-from baselines.models import device, models_folder
+from baselines.models import device, let_threads_sleep, models_folder
 from baselines.parts import Rank, ScoredPassage
 from baselines.retrieve import best
 from baselines.retrieve.dense import dense
@@ -26,6 +26,7 @@ def _where(name: str) -> str:
 
 
 def _load(name: str, max_tokens: int) -> Any:
+    let_threads_sleep()
     try:
         import torch
         from sentence_transformers import CrossEncoder

@@ -22,6 +22,7 @@ import pytest
 import requests
 from easy_questions import easy_questions
 from parts_page import blocks
+from short_gguf import write_short
 
 import edu_rag
 from baselines import gguf_model, llm, local_model
@@ -53,9 +54,24 @@ def smollm2() -> NumpyLlama:
 
 
 @pytest.fixture(scope="module")
-def by_transformers() -> LocalModel:
-    """Loaded in a quarter of a minute: for the tests that hold the one against the other."""
-    return LocalModel("smollm2-135m", threads=1)
+def to_compare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of the two models that are compared. transformers loads the whole one in a quarter of a minute."""
+    whole = Path(locate("smollm2-135m"))
+    if NIGHTLY:
+        return whole
+    return write_short(whole, tmp_path_factory.mktemp("short") / "short.gguf", n_layers=2, n_tokens=3_000)
+
+
+@pytest.fixture(scope="module")
+def by_numpy(to_compare: Path) -> NumpyLlama:
+    model = local_model.local_model(str(to_compare), threads=1)
+    assert isinstance(model, NumpyLlama)
+    return model
+
+
+@pytest.fixture(scope="module")
+def by_transformers(to_compare: Path) -> LocalModel:
+    return LocalModel(str(to_compare), threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -201,17 +217,23 @@ def test_the_letter_style_gives_exactly_one_token_and_its_text_as_it_is(smollm2:
         assert answer.answer == (smollm2.generate(filled, 1).text.strip() or None)
 
 
+CAPITAL = FilledPrompt(system="", user="What is the capital of France?", made_from="test")
+
+
 @needs_smollm2
-def test_generation_with_the_cache_equals_transformers_own(smollm2: NumpyLlama, by_transformers: LocalModel) -> None:
+def test_generation_with_the_cache_equals_transformers_own(by_numpy: NumpyLlama, by_transformers: LocalModel) -> None:
     import torch
 
-    prompt = FilledPrompt(system="", user="What is the capital of France?", made_from="test")
-    ids = smollm2.prompt_ids(prompt)
+    ids = by_numpy.prompt_ids(CAPITAL)
     theirs = by_transformers.model.generate(torch.tensor([ids]), max_new_tokens=8, do_sample=False)[0, len(ids) :]
-    ours = smollm2.generate(prompt, 8)
+    ours = by_numpy.generate(CAPITAL, 8)
     assert ours.text == by_transformers.tokenizer.decode(theirs, skip_special_tokens=True)
-    assert ours == by_transformers.generate(prompt, 8)
-    assert "Paris" in ours.text
+    assert ours == by_transformers.generate(CAPITAL, 8)
+
+
+@needs_smollm2
+def test_smollm2_knows_a_capital(smollm2: NumpyLlama) -> None:
+    assert "Paris" in smollm2.generate(CAPITAL, 8).text
 
 
 ODD = "In 1987, 12.5 % of élèves saw CO₂ (3×10⁸)\t\n\n  don't <|im_end|> 東京 🙂 "
@@ -219,17 +241,17 @@ ODD = "In 1987, 12.5 % of élèves saw CO₂ (3×10⁸)\t\n\n  don't <|im_end|> 
 
 @needs_smollm2
 def test_numpy_reads_the_tokens_and_gives_the_log_probabilities_of_transformers(
-    smollm2: NumpyLlama, by_transformers: LocalModel
+    by_numpy: NumpyLlama, by_transformers: LocalModel
 ) -> None:
     prompt = FilledPrompt(system="Be brief.", user=ODD, made_from="test")
-    assert smollm2.prompt_ids(prompt) == by_transformers.prompt_ids(prompt)
+    assert by_numpy.prompt_ids(prompt) == by_transformers.prompt_ids(prompt)
     texts = ["a", "Yes", "12"]
-    first, second = (model.next_token_logprobs(prompt, texts) for model in (smollm2, by_transformers))
+    first, second = (model.next_token_logprobs(prompt, texts) for model in (by_numpy, by_transformers))
     assert first.logprobs == pytest.approx(second.logprobs, abs=1e-3)
     long = "The water of the sea is salty, and its tides follow the moon. " * 25  # more than one block of attention
     for prefix in (PREFIX, ODD, long):
-        texts = [*CONTINUATIONS, ODD] if prefix != long or NIGHTLY else [ODD]
-        ours, theirs = (model.likelihoods(prefix, texts) for model in (smollm2, by_transformers))
+        texts = [*CONTINUATIONS, ODD]
+        ours, theirs = (model.likelihoods(prefix, texts) for model in (by_numpy, by_transformers))
         assert ours.n_input == theirs.n_input
         for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
             assert one == pytest.approx(other, abs=1e-3)
