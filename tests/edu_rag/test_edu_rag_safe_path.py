@@ -8,9 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import pytest
@@ -39,7 +40,7 @@ for line in sys.stdin:
 SCORED = ("--dataset", "{data}/dataset")
 COMMANDS: Mapping[str, Sequence[str]] = {
     "demo": ("--light", "--out", "{out}"),
-    "build": ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", SETTINGS),
+    "build": ("--questions", QUESTIONS, "--out", "{data}/dataset", "--workers", "2", SETTINGS),
     "replay": ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2"),
     "crawl rebuild-index": ("{data}/dataset.crawl",),
     "crawl status": ("{data}/dataset.crawl",),
@@ -54,7 +55,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "dataset takedown": ("{data}/dataset", "http://none.example/", "--reason", "test", "--dry-run"),
     "new": ("my-new-system", "--in", "{out}"),
     "check": ("{data}/submissions/my-system", *SCORED),
-    "run": ("{data}/submissions/my-system", *SCORED, "--fresh", "--no-cache", "--unsafe-no-sandbox"),
+    "run": ("{data}/submissions/my-system", *SCORED, "--no-cache", "--unsafe-no-sandbox"),
     "ask": ("--question-id", "MINI_0001", *SCORED, "{data}/submissions/my-system", "--unsafe-no-sandbox"),
     "try": (*SCORED, "{data}/submissions/my-system", "--unsafe-no-sandbox"),
     "sandbox": (),
@@ -67,7 +68,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         "--no-cache",
         "--unsafe-no-sandbox",
     ),
-    "score": ("{data}/submissions/my-system", *SCORED, "--out", "{out}"),
+    "score": ("{data}/submissions/my-system", *SCORED, "--out", "{data}/results"),
     "import": ("{data}/answers.csv", *SCORED, "--submission", "my-answers", "--in", "{out}"),
     "questions convert": (QUESTIONS,),
     # A dry run takes any file for a model: it hashes the file, and does not load it.
@@ -100,16 +101,20 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "publish": ("{data}/results", "--repo", "nobody/nothing", "--submissions", "{data}/submissions", "--dry-run"),
 }
 """Every command with arguments by which it comes to the processes that it starts."""
+FIRST = ("build", "run", "score")
+"""Commands that make the data of the others, in this order."""
 MORE: Mapping[str, tuple[str, Sequence[str]]] = {
-    "build by datatrove": (
-        "build",
-        ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", "--executor", "local", SETTINGS),
-    ),
-    "replay by Ray": ("replay", ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2", "--executor", "ray")),
+    **{
+        f"replay by {name}": (
+            "replay",
+            ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2", "--executor", executor),
+        )
+        for name, executor in (("datatrove", "local"), ("Ray", "ray"))
+    },
     "score everything": ("score", ("--all", "{data}/submissions", *SCORED, "--out", "{out}")),
 }
 """Other ways through the same commands that start other processes."""
-_LONG = ("demo", "dataset fetch", "replay by Ray")
+_LONG = ("demo", "dataset fetch", "replay by datatrove", "replay by Ray")
 _SAME_PROCESSES = (
     *("replay", "ask", "probe", "rerun", "pr", "verify", "score everything"),
     *("import", "dataset audit", "dataset make", "questions stats"),
@@ -190,9 +195,46 @@ def stranger(trapped: Stranger) -> Stranger:
     return trapped
 
 
+class Ended(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    said: str
+    imported: list[str]
+
+
+def play(stranger: Stranger, name: str, words: Sequence[str]) -> Ended:
+    """Run a command line in the folder of traps, of which none is sprung yet."""
+    stranger.marks.unlink(missing_ok=True)
+    process = stranger.start([str(stranger.script), *name.split(), *words])
+    said = ""
+    with process:
+        try:
+            if name == "serve":
+                assert process.stdout is not None
+                for line in process.stdout:  # the site is built by a process of its own, then served
+                    said += line
+                    if "http://" in line:
+                        break
+                process.send_signal(signal.SIGINT)
+            said += process.communicate(timeout=LIMIT_S)[0]
+        finally:
+            process.kill()
+    return Ended(process.returncode, said, stranger.imported())
+
+
+class Data(NamedTuple):
+    """A dataset with its crawl store, two submissions, their results, and the two trees of a pull request.
+
+    The commands that made them are tested as they do: `first` has what they came to.
+    """
+
+    folder: Path
+    first: Mapping[str, Ended]
+
+
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset with its crawl store, two submissions, their results, and the two trees of a pull request."""
+def data(trapped: Stranger, tmp_path_factory: pytest.TempPathFactory) -> Data:
     folder = tmp_path_factory.mktemp("data")
     folder.chmod(0o755)
     system = folder / "submissions" / "my-system"
@@ -208,43 +250,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         'sites = "sites"', f"sites = '{MINI / 'sites'}'"
     )
     Path(SETTINGS.format(data=folder)).write_text(settings, encoding="utf-8")
-    for words in (
-        ("build", "--questions", str(few), "--out", f"{folder}/dataset", SETTINGS.format(data=folder)),
-        ("run", str(system), "--dataset", f"{folder}/dataset", "--no-cache", "--unsafe-no-sandbox"),
-        ("score", str(system), "--dataset", f"{folder}/dataset", "--out", f"{folder}/results"),
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "edu_rag", *words], cwd=ROOT, check=False, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
+    first = {name: play(trapped, name, [word.format(data=folder) for word in COMMANDS[name]]) for name in FIRST}
+    assert [ended.code for ended in first.values()] == [0] * len(FIRST), first
     shutil.copytree(system, system.with_name("other-system"))
     (folder / "answers.csv").write_text("id,answer\nMINI_0001,a\n")
     for tree in ("base", "head"):
         (folder / tree / "submissions").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
-def play(stranger: Stranger, data: Path, tmp_path: Path) -> Callable[[str, Sequence[str]], tuple[int, str]]:
-    def run(name: str, arguments: Sequence[str]) -> tuple[int, str]:
-        words = [word.format(data=data, out=tmp_path / "out") for word in arguments]
-        process = stranger.start([str(stranger.script), *name.split(), *words])
-        said = ""
-        with process:
-            try:
-                if name == "serve":
-                    assert process.stdout is not None
-                    for line in process.stdout:  # the site is built by a process of its own, then served
-                        said += line
-                        if "http://" in line:
-                            break
-                    process.send_signal(signal.SIGINT)
-                said += process.communicate(timeout=LIMIT_S)[0]
-            finally:
-                process.kill()
-        return process.returncode, said
-
-    return run
+    return Data(folder, first)
 
 
 def test_every_command_is_tried() -> None:
@@ -256,10 +268,15 @@ def test_every_command_is_tried() -> None:
     [pytest.param(name, marks=pytest.mark.nightly) if name in NIGHTLY else name for name in (*COMMANDS, *MORE)],
 )
 def test_no_command_imports_a_module_of_the_current_folder(
-    name: str, stranger: Stranger, play: Callable[[str, Sequence[str]], tuple[int, str]]
+    name: str, stranger: Stranger, data: Data, tmp_path: Path
 ) -> None:
-    code, said = play(*MORE[name]) if name in MORE else play(name, COMMANDS[name])
-    assert stranger.imported() == [], said
+    if name in FIRST:
+        code, said, imported = data.first[name]
+    else:
+        command, arguments = MORE.get(name, (name, COMMANDS.get(name, ())))
+        words = [word.format(data=data.folder, out=tmp_path / "out") for word in arguments]
+        code, said, imported = play(stranger, command, words)
+    assert imported == [], said
     assert "Traceback" not in said, said
     assert code in ((0, 1) if name in REFUSED else (0,)) or name == "serve", said
 
