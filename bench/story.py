@@ -83,9 +83,14 @@ class Judged(NamedTuple):
 
 
 class Story:
-    """The world of one story below `out`, and its turns. `tell` gets every command and what it said."""
+    """The world of one story below `out`, and its turns. `tell` gets every command and what it said.
 
-    def __init__(self, out: Path, hub_url: str, hub_token: str, tell: Callable[[str], None]) -> None:
+    `built` is the board's bundled dataset, where it is there already.
+    """
+
+    def __init__(
+        self, out: Path, hub_url: str, hub_token: str, tell: Callable[[str], None], built: Path | None = None
+    ) -> None:
         self.out, self.tell = out, tell
         self.remote, self.fork = out / "project.git", out / "fork.git"
         self.tools, self.data = out / "tools", out / "data"
@@ -94,6 +99,8 @@ class Story:
         self._hub = {"HF_ENDPOINT": hub_url, "HF_TOKEN": hub_token, "REPOSITORY": REPOSITORY, "HF_HUB_DISABLE_XET": "1"}
         self.pulls = 0
         self.tools.mkdir(parents=True)
+        if built is not None:  # else the first command builds it
+            shutil.copytree(built, self.dataset)
         _program(self.tools / "sudo", 'exec "$@"')
         # -P: nothing of the folder that it is called in is ever imported.
         _program(self.tools / "edu-rag", f'exec env PYTHONPATH="$EDU_RAG_CHECKOUT" {sys.executable} -P -m edu_rag "$@"')

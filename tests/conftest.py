@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import functools
 import gc
 import inspect
@@ -174,6 +175,40 @@ def cache_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDU_RAG_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def built_once(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Gives a folder that no test changes: the first process that needs it builds it for all."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if hasattr(pytestconfig, "workerinput") else own  # pytest-xdist's processes have one parent
+
+    def built(name: str, build: Callable[[Path], object]) -> Path:
+        with (shared / f"{name}.lock").open("w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (shared / name).exists():
+                build(own / f"new-{name}")
+                (own / f"new-{name}").rename(shared / name)
+        return shared / name
+
+    return built
+
+
+@pytest.fixture(scope="session")
+def bundled_build(built_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """The bundled mini benchmark as a build makes it: `dataset`, and its crawl store beside it."""
+
+    def build_bundled(folder: Path) -> None:
+        from builder.build import build
+        from builder.config import read_config
+        from edu_rag.bundled import MINI
+
+        folder.mkdir()
+        build([MINI / "questions.jsonl"], folder / "dataset", read_config(MINI / "build.toml", {}))
+
+    return built_once("bundled", build_bundled)
 
 
 _before: set[threading.Thread] = set()

@@ -38,11 +38,12 @@ class Played:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+def played(bundled_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     if shutil.which("bwrap") is None:
         pytest.skip("NOT RUN: bubblewrap is not on this machine: as root, run: apt-get install bubblewrap")
     with serving_hub() as hub:
-        yield Played(Story(tmp_path_factory.mktemp("story") / "out", hub.url, hub.token, lambda _: None), hub)
+        out = tmp_path_factory.mktemp("story") / "out"
+        yield Played(Story(out, hub.url, hub.token, lambda _: None, bundled_build / "dataset"), hub)
 
 
 def report_of(judged: Judged) -> str:

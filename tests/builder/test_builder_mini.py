@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from builder.build import build
-from builder.config import read_config
 from builder.evidence import METHODS
 from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence, read_marks
 from edu_rag.bundled import MINI
@@ -30,10 +28,8 @@ MEASURED = {
 
 
 @pytest.fixture(scope="module")
-def mini(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    out = tmp_path_factory.mktemp("mini") / "dataset"
-    build([MINI / "questions.jsonl"], out, read_config(MINI / "build.toml", {}))
-    return Dataset(out)
+def mini(bundled_build: Path) -> Dataset:
+    return Dataset(bundled_build / "dataset")
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from builder_crash import tree
 
-from builder.build import build, read_inputs
-from builder.config import ExtractConfig, FilterConfig, LabelConfig, ScaleConfig, read_config
+from builder.build import read_inputs
+from builder.config import ExtractConfig, FilterConfig, LabelConfig, ScaleConfig
 from builder.deriving import scale
 from builder.deriving.derive import derive
 from builder.deriving.page_stage import PageSettings
@@ -21,14 +21,11 @@ from builder.store.store_folder import store_folder
 from edu_rag.errors import DataError
 from edu_rag.files.manifest import Manifest
 
-MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
-
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("scale") / "plain"
-    build([MINI / "questions.jsonl"], out, read_config(MINI / "build.toml", {}))
-    return out
+def built(bundled_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, since the executors work in the store."""
+    return shutil.copytree(bundled_build, tmp_path_factory.mktemp("scale") / "plain") / "dataset"
 
 
 def derived(built: Path, out: Path, scale_config: ScaleConfig, workers: int = 2) -> Manifest:
@@ -37,7 +34,8 @@ def derived(built: Path, out: Path, scale_config: ScaleConfig, workers: int = 2)
         return derive(store, replace(inputs, config=replace(inputs.config, scale=scale_config)), out, workers)
 
 
-@pytest.mark.parametrize("executor", ["local", "ray"])
+# A cluster of Ray's takes ten seconds of processor time to start.
+@pytest.mark.parametrize("executor", ["local", pytest.param("ray", marks=pytest.mark.nightly)])
 def test_an_executor_makes_the_same_dataset_as_the_plain_build_and_its_log_stays_off_the_terminal(
     built: Path, tmp_path: Path, executor: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -533,8 +533,9 @@ LONG_ANSWERS = [
 def test_a_long_answer_is_read_in_less_than_a_second(text: str) -> None:
     started = time.process_time()
     read_answer(text, CELLS)
+    took_s = time.process_time() - started
     # Quadratic patterns took ten seconds.
-    assert time.process_time() - started < 2 * slowdown()
+    assert took_s < 2 or took_s < 2 * slowdown()
 
 
 @pytest.mark.parametrize("text", ["b " * MAX_CHARACTERS, "\ufdfa" * 1_200], ids=["as written", "as folded"])

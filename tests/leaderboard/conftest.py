@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from hostile_site import build_hostile
 from real_browser import launched
 from whole_site import build_whole
 
-BuiltOnce = Callable[[str, Callable[[Path], Path]], Path]
+BuiltOnce = Callable[[str, Callable[[Path], object]], Path]
 
 
 # Not of the whole session: while playwright's loop runs, no other test of the process can start one of its own.
@@ -22,29 +21,12 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def built_once(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> BuiltOnce:
-    """Gives a site that no test changes: the first process that needs it builds it for all."""
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if hasattr(pytestconfig, "workerinput") else own  # pytest-xdist's processes have one parent
-
-    def built(name: str, build: Callable[[Path], Path]) -> Path:
-        with (shared / f"{name}.lock").open("w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (shared / name).exists():
-                build(own / name)
-                (own / name).rename(shared / name)
-        return shared / name / "site"
-
-    return built
-
-
-@pytest.fixture(scope="session")
 def whole_site(built_once: BuiltOnce) -> Path:
     """A site with every kind of page."""
-    return built_once("whole", build_whole)
+    return built_once("whole", build_whole) / "site"
 
 
 @pytest.fixture(scope="session")
 def enemy_site(built_once: BuiltOnce) -> Path:
     """A site with an enemy's texts in every field."""
-    return built_once("enemy", build_hostile)
+    return built_once("enemy", build_hostile) / "site"

@@ -12,8 +12,6 @@ from builder_dataset import FISH, ICE, LAVA, ask, page, tables, write
 from click.testing import CliRunner
 from fake_hub import Hub, serving_hub
 
-from builder.build import build
-from builder.config import read_config
 from builder.dataset.check_dataset import check_folder
 from edu_rag.__main__ import root
 from edu_rag.cli.dataset_group import staged
@@ -30,10 +28,8 @@ REPO = "school/edu-rag-mini"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("publish") / "mini"
-    build([MINI / "questions.jsonl"], out, read_config(MINI / "build.toml", {}))
-    return out
+def folder(bundled_build: Path) -> Path:
+    return bundled_build / "dataset"
 
 
 @pytest.fixture
