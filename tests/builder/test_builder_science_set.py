@@ -297,7 +297,14 @@ def test_flattened_formulas_are_different(a: str, b: str) -> None:
     assert score.compact(a) != score.compact(b)
 
 
-@pytest.mark.parametrize(("extractor", "floor"), FLOORS.items())
+@pytest.mark.parametrize(
+    ("extractor", "floor"),
+    # By day, the extractor of new datasets.
+    [
+        pytest.param(name, floor, marks=[] if name == "cascade-v3" else pytest.mark.nightly)
+        for name, floor in FLOORS.items()
+    ],
+)
 def test_our_extractor_keeps_its_floor(extractor: str, floor: float) -> None:
     found = score.score_tool(score.our_extractor(extractor))
     assert found["share"] >= floor, json.dumps(found["failures"], ensure_ascii=False, indent=1)
