@@ -70,13 +70,13 @@ def match(passages: Sequence[Passage], evidence: Spans) -> Match:
     n_places = sum(map(len, left.values()))
     ranks: list[int] = []
     for rank, (page_id, start, end) in enumerate(passages, 1):
-        if page_id in left:
-            places = left[page_id]
-            for at, place in enumerate(places):
-                if start < place[1] and place[0] < end:
-                    del places[at]
-                    ranks.append(rank)
-                    break
+        if page_id not in left:
+            continue
+        for at, place in enumerate(left[page_id]):
+            if start < place[1] and place[0] < end:
+                del left[page_id][at]
+                ranks.append(rank)
+                break
     return Match(n_places, tuple(ranks))
 
 
