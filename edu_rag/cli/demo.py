@@ -50,18 +50,16 @@ def _show(words: Sequence[str]) -> None:
 
 
 @contextmanager
-def at_the_same_time(*arguments: str | Path) -> Iterator[None]:
+def _at_the_same_time(*arguments: str | Path) -> Iterator[None]:
     """Run one command of ours in another process while entered, then show it and what it printed.
 
     A language model computes on one core for a part of its time: two systems at once finish sooner.
     Raises ConfigError if the command fails.
     """
-    from harness.commands.run_command import stopping_like_ctrl_c
-
     words = [str(argument) for argument in arguments]
     home = str(Path(__file__).resolve().parents[2])  # for a checkout that is not installed
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
-    with stopping_like_ctrl_c(), tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
         child = subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, "-m", "edu_rag", *words],
             env=os.environ | {"PYTHONPATH": path},
@@ -111,7 +109,7 @@ def _run_and_score(systems: Sequence[str], out: Path, sandbox: Sequence[str], *,
     """Run and score the systems in turn, the language model alone at the same time; the last one is also probed."""
     submissions = {slug: _copied(slug, out) for slug in (*systems, *([MODEL_ALONE] if with_model else []))}
     given: tuple[str | Path, ...] = ("--dataset", out / "dataset", "--no-cache", *sandbox)
-    with at_the_same_time("run", submissions[MODEL_ALONE], *given) if with_model else nullcontext():
+    with _at_the_same_time("run", submissions[MODEL_ALONE], *given) if with_model else nullcontext():
         for slug in systems:
             _edu_rag("run", submissions[slug], *given)
             if slug == systems[-1]:
