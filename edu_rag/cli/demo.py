@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -30,8 +26,7 @@ LIGHT_SYSTEMS = (
     "blind-longest",
     "bm25-overlap",
 )
-MODEL_ALONE, READER = "edu-rag-vanilla-smollm2", "house-light"
-MODEL_SYSTEMS = (MODEL_ALONE, READER)
+MODEL_SYSTEMS = ("edu-rag-vanilla-smollm2", "house-light")
 """The language model alone, and a system that reads with it. The second also runs with the evidence alone."""
 
 
@@ -40,46 +35,9 @@ def _edu_rag(*arguments: str | Path) -> None:
     from edu_rag.__main__ import root
 
     words = [str(argument) for argument in arguments]
-    _show(words)
-    root.main(args=words, prog_name="edu-rag", standalone_mode=False)
-
-
-def _show(words: Sequence[str]) -> None:
     say("")
     say(f"$ edu-rag {shlex.join(words)}")
-
-
-@contextmanager
-def _at_the_same_time(*arguments: str | Path) -> Iterator[None]:
-    """Run one command of ours in another process while entered, then show it and what it printed.
-
-    A language model computes on one core for a part of its time: two systems at once finish sooner.
-    Raises ConfigError if the command fails.
-    """
-    words = [str(argument) for argument in arguments]
-    home = str(Path(__file__).resolve().parents[2])  # for a checkout that is not installed
-    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
-        child = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "edu_rag", *words],
-            env=os.environ | {"PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            yield
-            code = child.wait()
-        finally:
-            if child.poll() is None:
-                child.terminate()  # `run` then ends its system, too
-                child.wait()
-        _show(words)
-        printed.seek(0)
-        for line in printed:
-            say(line.rstrip("\n"))
-    if code:
-        raise ConfigError(f"edu-rag {words[0]}", f"ended with {code}", "its message is above")
+    root.main(args=words, prog_name="edu-rag", standalone_mode=False)
 
 
 def _require_models() -> None:
@@ -105,29 +63,15 @@ def _sandbox_words() -> list[str]:
     return ["--unsafe-no-sandbox"]
 
 
-def _run_and_score(systems: Sequence[str], out: Path, sandbox: Sequence[str], *, with_model: bool) -> None:
-    """Run and score the systems in turn, the language model alone at the same time; the last one is also probed."""
-    submissions = {slug: _copied(slug, out) for slug in (*systems, *([MODEL_ALONE] if with_model else []))}
-    given: tuple[str | Path, ...] = ("--dataset", out / "dataset", "--no-cache", *sandbox)
-    with _at_the_same_time("run", submissions[MODEL_ALONE], *given) if with_model else nullcontext():
-        for slug in systems:
-            _edu_rag("run", submissions[slug], *given)
-            if slug == systems[-1]:
-                _edu_rag("probe", submissions[slug], *given, "--probe", "evidence-only")
-            _score(submissions[slug], out)
-    if with_model:
-        _score(submissions[MODEL_ALONE], out)
-
-
-def _copied(slug: str, out: Path) -> Path:
+def _run_and_score(slug: str, out: Path, sandbox: Sequence[str], *, is_probed: bool) -> None:
     submission = out / "submissions" / slug
     shutil.copytree(
         submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__")
     )
-    return submission
-
-
-def _score(submission: Path, out: Path) -> None:
+    _edu_rag("run", submission, "--dataset", out / "dataset", "--no-cache", *sandbox)
+    if is_probed:
+        probe = ("--probe", "evidence-only")
+        _edu_rag("probe", submission, "--dataset", out / "dataset", "--no-cache", *probe, *sandbox)
     _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--brief")
 
 
@@ -166,14 +110,15 @@ def demo(light: bool, out: Path) -> None:
       edu-rag demo                 everything, in about two minutes on two cores
       edu-rag demo --light         without language models
     """
-    systems = LIGHT_SYSTEMS if light else (*LIGHT_SYSTEMS, READER)
+    systems = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + MODEL_SYSTEMS
     if not light:
         _require_models()
     started = time.monotonic()
     _fresh(out)
     _edu_rag("build", "--questions", MINI / "questions.jsonl", "--out", out / "dataset", MINI / "build.toml")
     sandbox = _sandbox_words()
-    _run_and_score(systems, out, sandbox, with_model=not light)
+    for slug in systems:
+        _run_and_score(slug, out, sandbox, is_probed=slug == systems[-1])
     _edu_rag("board", out / "results", "--dataset", out / "dataset", "--out", out / "site")
     say("")
     say(f"Done in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
