@@ -126,7 +126,7 @@ _READ_ONLY = (
     *("questions generate", "judge agreement"),
 )
 NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
-"""Two start other commands and build all questions, Ray starts a cluster. The last start no process: by
+"""Two start other commands and build all questions, executors take long to start. The last start no process: by
 day, `dataset check`, `compare` and `power` represent them.
 """
 REFUSED = {
