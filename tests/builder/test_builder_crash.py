@@ -27,7 +27,7 @@ from builder_crash import (
 )
 
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
-N_PAGES, N_KILLS = (60, 8) if NIGHTLY else (24, 3)
+N_PAGES, N_KILLS = (60, 8) if NIGHTLY else (40, 3)
 
 
 @pytest.fixture(scope="module")

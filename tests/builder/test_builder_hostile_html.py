@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from functools import partial
@@ -37,9 +36,8 @@ TEXTS = (
     "hidden orders",
     "one question of the dataset",
 )
-NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
-QUICK = list(dict.fromkeys([*list(KINDS)[2 :: 5 if NIGHTLY else 10], *TEXTS]))
-"""An eighth of them, at night a quarter; bench/hostile_html.py runs all."""
+QUICK = list(dict.fromkeys([*list(KINDS)[2::5], *TEXTS]))
+"""A quarter of them; bench/hostile_html.py runs all."""
 
 
 def job_of(name: str, body: bytes) -> PageJob:
@@ -60,7 +58,7 @@ def _measured(job: PageJob) -> tuple[PageResult, float]:
 
 
 def test_every_hostile_page_ends_as_a_page_or_a_typed_refusal_and_the_pool_goes_on() -> None:
-    assert len(QUICK) >= (25 if NIGHTLY else 15)
+    assert len(QUICK) >= 25
     jobs = [(name, job_of(name, KINDS[name]())) for name in QUICK] + [("good", job_of("good", GOOD))]
     # On a quiet core the slowest takes just under the first attempt's share of the limit; the bench holds it to that.
     limit_s = 2 * CPU_LIMIT_S * slowdown()
