@@ -179,8 +179,9 @@ class _Pool:
             ordered = sorted(facts, key=lambda fact: _rank(self._seed, page.page_id, *fact))
             chosen: list[Fact] = []
             for part in kind.part_types():
-                free = (f for f in ordered if f.kind in part.answers and f.span not in [one.span for one in chosen])
-                chosen += list(free)[:1]
+                used = [one.span for one in chosen]
+                free = [fact for fact in ordered if fact.kind in part.answers and fact.span not in used]
+                chosen += sorted(free, key=lambda fact: part.answers.index(fact.kind))[:1]
             if len(chosen) == len(kind.part_types()):
                 return Drawn((passage,), tuple(chosen))
         return None

@@ -26,7 +26,7 @@ _BEGINS_AWAY = re.compile(
     re.IGNORECASE,
 )
 _MATHS = re.compile(r"[=→×∆Δ∝≈∑∫√^_{}\\]|\d\s*[+−*/]\s*\d|subscript|superscript")
-_GLOSSARY_LINE = re.compile(r"([a-z][\w '’-]{2,40})(?: \([\w ,'’-]+\))?: ([a-z(].+)$")
+_GLOSSARY_LINE = re.compile(r"([a-z][\w '’-]{2,40})(?: \([\w ,'’-]+\))?: ([a-z].+)$")
 _WHOLE = re.compile(r"[A-Z][^?!:]*\.\)?$")
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
 

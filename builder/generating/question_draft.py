@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 from builder.evidence.telling_words import english_stems
@@ -111,6 +112,9 @@ def write_draft(task: WritingTask, ask: Ask) -> QuestionDraft:
         plain = QuestionPart(read_line(ask(request)), tidy(answer) if kind.answerable else "")
         _check(plain)
         parts.append(_changed(plain, kind, task, ask))
+    for one, other in permutations(parts, 2):
+        if holds_answer(f"{one.question} {one.answer}", other.answer):
+            raise RecordError("question", "one part holds the answer to the other")
     return joined(task.type, parts)
 
 
@@ -170,9 +174,8 @@ def _after_message(part: QuestionPart, task: WritingTask) -> QuestionPart:
     """A message that names a term of the question, and the question with a pronoun for it."""
     terms = [term for term in glossary_of(task.page) if not holds_answer(term, part.answer)]
     for term in sorted(terms, key=len, reverse=True):
-        found = re.search(
-            rf"\b(?:(?:an?|the) )?({re.escape(term)}(?:e?s)?)\b(?! \w*ing\b)", part.question, re.IGNORECASE
-        )
+        spelled = rf"\b(?:(?:an?|the) )?({re.escape(term)}(?:e?s)?)\b(?! (?:\w*ing|with|that|which|of|in)\b)"
+        found = re.search(spelled, part.question, re.IGNORECASE)
         if found is None or found.start() == 0 or re.match(r"[-’'/]", part.question[found.end() :]):
             continue
         is_object = _BEFORE_OBJECT.search(part.question[: found.start()]) is not None

@@ -100,7 +100,8 @@ def wrong_choices(kind: QuestionType, parts: Sequence[QuestionPart], wrong: Sequ
     """
     if len(parts) == 1:
         return list(wrong[0][:N_WRONG])
-    first, last = wrong
+    first = wrong[0]
+    last = [text for text in wrong[1] if not any(is_near(text, other) for other in (parts[0].answer, *first[:2]))]
     if len(first) < 2 or len(last) < 2:
         return []
     right = [part.answer for part in parts]
