@@ -21,6 +21,8 @@ MIN_CHARACTERS = 500
 MAX_CHARACTERS = 1_500
 MIN_STATEMENTS = 4
 """Sentences of a passage that state something; headings and exercises do not count."""
+SUBJECTS = 50
+"""Pages of which one's title is the other subject: the next ones, so that a longer run draws the same at first."""
 _NO_SUBJECT = re.compile(r"introduction|connection|summary|review|key |glossary|\W", re.IGNORECASE)
 
 
@@ -163,7 +165,7 @@ class _Pool:
 
     def other_subject(self, task_id: str) -> str:
         """The title of another page that names a subject, drawn by the task."""
-        first = int(_rank(self._seed, task_id), 16) % len(self._queue)
+        first = int(_rank(self._seed, task_id), 16) % min(SUBJECTS, len(self._queue))
         titles = (" ".join(page.title.split()) for page in self._queue[first:-1])
         return next((title for title in titles if 4 < len(title) <= 60 and not _NO_SUBJECT.match(title)), "the weather")
 

@@ -56,12 +56,14 @@ MAX_KEPT_REPLY = 4_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateSettings:
-    """How questions are made. `n_asks`: how often the reader gets each question with choices; `dataset` is for the
-    report.
+    """How questions are made: `n` of them, each from up to `tries` passages. `n_asks`: how often the reader gets each
+    question with choices; `dataset` is for the report.
     """
 
     dataset: str
     seed: int
+    n: int = 1
+    tries: int = 1
     n_asks: int = 2
     with_choices: bool = True
     n_workers: int = 1
@@ -169,6 +171,8 @@ class Generator:
         return {
             "dataset": s.dataset,
             "seed": s.seed,
+            "wanted": s.n,
+            "tries": s.tries,
             "n_asks": s.n_asks,
             "with_choices": s.with_choices,
             "thresholds": THRESHOLDS,

@@ -100,12 +100,14 @@ def wrong_choices(kind: QuestionType, parts: Sequence[QuestionPart], wrong: Sequ
     """
     if len(parts) == 1:
         return list(wrong[0][:N_WRONG])
-    first = wrong[0]
-    last = [text for text in wrong[1] if not any(is_near(text, other) for other in (parts[0].answer, *first[:2]))]
+    right, first = [part.answer for part in parts], wrong[0]
+    if kind.join == "differ":
+        if not first or not wrong[1]:
+            return []
+        pairs = [(right[0], wrong[1][0]), (first[0], right[1]), (right[1], right[0])]
+        return [combined(kind, parts, pair) for pair in pairs]
+    last = [text for text in wrong[1] if not any(is_near(text, other) for other in (right[0], *first[:2]))]
     if len(first) < 2 or len(last) < 2:
         return []
-    right = [part.answer for part in parts]
     pairs = [(right[0], last[0]), (first[0], right[1]), (first[1], last[1])]
-    if kind.join == "differ":
-        pairs[2] = (right[1], right[0])
     return [combined(kind, parts, pair) for pair in pairs]

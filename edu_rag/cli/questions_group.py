@@ -161,7 +161,7 @@ def generate(
         click.echo("\n".join(estimate(rounds, writer, replies, asks, with_choices=not free_text).lines(costs)))
         return
     settings = GenerateSettings(
-        dataset=dataset.id, seed=seed, n_asks=asks, with_choices=not free_text, n_workers=workers
+        dataset=dataset.id, seed=seed, n=n, tries=tries, n_asks=asks, with_choices=not free_text, n_workers=workers
     )
     generator = Generator(settings, writer, writer if reader is None else opened(reader), replies)
     outcomes = generator.outcomes(rounds, known_texts(dataset))
