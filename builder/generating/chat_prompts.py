@@ -13,7 +13,6 @@ from edu_rag.prompt_text import prompt_sections, untagged
 
 PROMPTS = (
     "write-v2",
-    "write-case-v1",
     "write-change-v1",
     "write-out-of-scope-v2",
     "write-wrong-v1",

@@ -99,6 +99,8 @@ class Generator:
         wanted = set(range(len(rounds[0])))
         for number, tasks in enumerate(rounds, 1):
             asked = [place for place in range(len(tasks)) if place in wanted]
+            if not asked:
+                break
             with Stage(f"try {number}", len(asked), bad="rejected") as stage:
                 found = in_order(self._made, [tasks[place] for place in asked], self.settings.n_workers)
                 for place, outcome in zip(asked, found, strict=True):

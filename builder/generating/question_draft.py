@@ -91,13 +91,11 @@ def first_requests(task: WritingTask) -> list[ChatRequest]:
         return []
     return [
         filled(
-            "write-case-v1" if fact.kind == "result" else "write-v2",
+            "write-v2",
             {"passages": fenced([text]), "answer": untagged(answer), "begins": kind.begins},
             LINE_TOKENS,
         )
-        for kind, fact, text, answer in zip(
-            task.type.part_types(), task.facts, task.fact_texts(), task.answers(), strict=True
-        )
+        for kind, text, answer in zip(task.type.part_types(), task.fact_texts(), task.answers(), strict=True)
     ]
 
 
@@ -162,9 +160,10 @@ def _changed(part: QuestionPart, kind: QuestionType, task: WritingTask, ask: Ask
 
 
 def _shortened(part: QuestionPart, line: str) -> QuestionPart:
-    """A shorter question has no words that the longer one does not have."""
+    """A shorter question has at most one word that the longer one does not have."""
     short = part._replace(question=line)
-    if len(line) >= len(part.question) or not set(english_stems(line)) <= set(english_stems(part.question)):
+    n_new = len(set(english_stems(line)) - set(english_stems(part.question)))
+    if len(line) >= len(part.question) or n_new > 1:
         raise RecordError("question", "is not a shorter form of the plain question")
     _check(short)
     return short

@@ -3,10 +3,11 @@
 | filter | what it asks |
 |---|---|
 | no-reply | does each request get a reply that is neither empty nor cut? |
-| reply | is the reply a question in the form that was asked for? |
-| span | is the quoted evidence on the page, the same words in the same order? |
+| reply | does each reply do what was asked for, and can the question be asked alone? |
+| same-answer | does the reader, without choices, give the same answer with the sentence? |
+| one-right-choice | does the reader take the answer for right, seen alone? |
+| wrong-answers | are three fit to be choices, and does the reader take each for wrong, seen alone? |
 | leak | does the page hold the question itself? (the labeller `leaks` of a build) |
-| one-right-choice | do the choices differ, and does the reader take exactly the gold for right? |
 | answerable | is the reader right with the evidence, in every order of the choices? |
 | needs-span | is the reader wrong at least once without it? |
 | duplicate | is it unlike every question of the dataset and every one that was kept before? |
@@ -72,7 +73,7 @@ def leak_failure(found: GeneratedQuestion) -> Failure | None:
 
 
 def gold_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader) -> Failure | None:
-    """The filter `one-right-choice`, first half: the reader takes the answer to each part for right, seen alone."""
+    """The filter `one-right-choice`: the reader takes the answer to each part for right, seen alone."""
     for part, fact in zip(draft.parts, task.fact_texts(), strict=True):
         if not reader.takes_for_right(asked_text(task.type, part), part.answer, fact):
             return Failure("one-right-choice", f"the reader takes {part.answer[:200]!r} for wrong")
@@ -84,10 +85,9 @@ def surely_wrong(
 ) -> list[str]:
     """The first three wrong answers that the reader takes for wrong, each seen alone; it sees up to twice as many."""
     kept: list[str] = []
+    question, fact = asked_text(task.type, part), task.fact_texts()[place]
     for text in list(texts)[: 2 * N_WRONG]:
-        if len(kept) < N_WRONG and not reader.takes_for_right(
-            asked_text(task.type, part), text, task.fact_texts()[place]
-        ):
+        if len(kept) < N_WRONG and not reader.takes_for_right(question, text, fact):
             kept.append(text)
     return kept
 

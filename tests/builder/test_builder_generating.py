@@ -547,7 +547,7 @@ def test_a_question_that_cannot_be_asked_alone_fails_the_filter_reply(reply: str
         ("distracting", "friendly remark", "Is rain good?"),
         ("distracting", "friendly remark", "The upper flux is good"),
         ("situational", "Who would ask", "The smith asks it."),
-        ("vague", "Shorten this", "What do smiths from Wales call it?"),
+        ("vague", "Shorten this", "What do bakers from Wales call it?"),
         (
             "vague",
             "Shorten this",
