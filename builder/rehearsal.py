@@ -19,6 +19,7 @@ from builder.search.settings import SearchConfig, WebEngineConfig, is_offline
 from builder.search_results import ANSWERED
 from builder.store.lock import is_store
 from builder.store.reader import StoreReader
+from edu_rag.files.sentence_vectors import MAX_BYTES
 from edu_rag.progress import in_words
 from edu_rag.records import Question
 
@@ -28,6 +29,10 @@ URLS_PER_S = 16.9
 """Fetching, extracting and labelling on two cores: docs/figures/building.md, bench/end_to_end.py, November 2026."""
 STORE_BYTES_PER_URL, DATASET_BYTES_PER_URL, STORE_BYTES_PER_QUERY = 37_000, 3_700, 10_000
 """5 GB of WARC and 0.5 GB of Parquet for 137,000 pages, and a compressed page of results; November 2026."""
+
+SENTENCES_PER_URL, SENTENCES_PER_S, VECTOR_BYTES = 220, 140, 1_568
+"""Different sentences of a page of tqa-val; two cores that encode (one wrote 10,711 vectors in 154 s:
+docs/figures/sentences.md); a vector of all-MiniLM-L6-v2 with its key. November 2026."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +58,7 @@ class EngineShare:
 class Rehearsal:
     """The size of a build. `urls`, and what follows from it, are upper bounds: hits repeat, and searches find fewer.
 
-    `needs` names what its crawl lacks.
+    `needs` names what its crawl lacks. `sentences` are those that `[label] vectors` encodes.
     """
 
     questions: int
@@ -66,6 +71,8 @@ class Rehearsal:
     store_bytes: int
     dataset_bytes: int
     free_bytes: int
+    sentences: int = 0
+    encode_s: float = 0.0
     needs: str = ""
 
     def lines(self) -> Iterator[str]:
@@ -89,6 +96,11 @@ class Rehearsal:
         if self.search_s:
             yield f"searching  about {in_words(self.search_s)}; engines work side by side"
         yield f"fetching   at most {self.urls:,} URLs, {in_words(self.fetch_s)} at {URLS_PER_S} URLs a second"
+        if self.sentences:
+            yield (
+                f"vectors    at most {self.sentences:,} sentences, {in_words(self.encode_s)} at {SENTENCES_PER_S} a"
+                f" second; a build with more than about {MAX_BYTES // VECTOR_BYTES:,} stops"
+            )
         yield (
             f"disk       at most {self.store_bytes / 1e9:.1f} GB crawl store and {self.dataset_bytes / 1e9:.1f} GB"
             f" dataset; {self.free_bytes / 1e9:.1f} GB free"
@@ -166,6 +178,7 @@ def rehearse(questions: Sequence[Question], config: BuildConfig, store: Path, *,
     queries = {query_of(question) for question in questions}
     n_asked = len(set().union(*left.values())) if left else 0
     n_urls = n_asked * search.top
+    n_sentences = n_urls * SENTENCES_PER_URL if config.label.vectors is not None else 0
     return Rehearsal(
         questions=len(questions),
         queries=len(queries),
@@ -175,7 +188,9 @@ def rehearse(questions: Sequence[Question], config: BuildConfig, store: Path, *,
         urls=n_urls,
         fetch_s=round(n_urls / URLS_PER_S, 1),
         store_bytes=n_urls * STORE_BYTES_PER_URL + n_asked * STORE_BYTES_PER_QUERY,
-        dataset_bytes=n_urls * DATASET_BYTES_PER_URL,
+        dataset_bytes=n_urls * DATASET_BYTES_PER_URL + min(n_sentences * VECTOR_BYTES, MAX_BYTES),
         free_bytes=_free_bytes(store.parent),
+        sentences=n_sentences,
+        encode_s=round(n_sentences / SENTENCES_PER_S, 1),
         needs=NO_CONTACT if n_asked and not config.fetch.contact and not is_offline(",".join(search.chain)) else "",
     )

@@ -1,4 +1,7 @@
-"""Check a submission or a predictions file: report all faults at once, and remarks."""
+"""Check a submission or a predictions file: report all faults at once, and remarks.
+
+What only some submissions need is imported where it is used: a check without a dataset ends in a fifth of a second.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,24 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from edu_rag.draw_sample import choose
 from edu_rag.errors import BudgetError, EduRagError, SubmissionError, each_fault
-from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted
 from edu_rag.names import Sample
 from edu_rag.processes.budget import within_budget
-from edu_rag.records import Question
-from edu_rag.scorecard.support import read_support
-from harness.importing.trec_run import MEMORY_BYTES, n_ranked
-from harness.own_packages.requirements_file import read_requirements
-from harness.reading.answers import read_answer
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
 from harness.submission.declared_overlap import read_overlap
 from harness.submission.folder import Submission, all_faults, asked_by_run, behind_link, requirements_of, runs_of
 from harness.submission.missing_loop import missing_loop
 from harness.submission.plain_files import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes, walk
-from harness.submission.predictions_file import faults_in, read_predictions
 from harness.submission.run_record import require_made_on
 from harness.submission.settings_faults import settings_faults
 from harness.trust.cautions import may_cite, of_citations, of_files, page_ids, page_lengths
+
+if TYPE_CHECKING:
+    from edu_rag.files.dataset import Dataset
+    from edu_rag.records import Question
 
 MAX_EXAMPLES = 3
 """How many answers that name no single choice are shown."""
@@ -58,6 +57,8 @@ _NO_LENGTHS: Mapping[str, int] = {}
 
 def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> AskedQuestions:
     """The questions of a split, or of a sample of it. The pages are read only when their lengths are needed."""
+    from edu_rag.draw_sample import choose
+
     questions = dataset.questions(split)
     chosen = choose(questions, Sample.parse(sample)) if sample else questions
     return AskedQuestions(
@@ -67,6 +68,9 @@ def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> AskedQu
 
 def _read_answers(path: Path, questions: Mapping[str, Question], lengths: Mapping[str, int]) -> SubmissionFindings:
     """How the answers of a faultless file read, by the rules that score uses; gold is not needed for that."""
+    from harness.reading.answers import read_answer
+    from harness.submission.predictions_file import read_predictions
+
     predictions = read_predictions(path, questions)
     kinds: Counter[str] = Counter("no line" for question_id in questions if question_id not in predictions)
     examples: list[str] = []
@@ -120,6 +124,8 @@ def check_predictions(path: Path, asked: AskedQuestions | None) -> SubmissionFin
 def _check_predictions(
     path: Path, questions: Mapping[str, Question] | None, lengths: Mapping[str, int]
 ) -> SubmissionFindings:
+    from harness.submission.predictions_file import faults_in
+
     faults: list[EduRagError] = list(faults_in(path, questions))
     if faults or questions is None:
         return SubmissionFindings(
@@ -184,6 +190,8 @@ def _check_requirements(submission: Submission) -> SubmissionFindings:
         path = requirements_of(submission)
         if path is None:
             return SubmissionFindings([], [])
+        from harness.own_packages.requirements_file import read_requirements
+
         return SubmissionFindings([], [f"{path}: {len(read_requirements(path)):,} package(s), each pinned by hash"])
     except EduRagError as error:
         return SubmissionFindings(each_fault(error), [])
@@ -222,6 +230,9 @@ def _check_run(path: Path, dataset: Dataset | None) -> SubmissionFindings:
 
     What is refused here would stop the scoring of all submissions later.
     """
+    from edu_rag.scorecard.support import read_support
+    from harness.importing.trec_run import MEMORY_BYTES, n_ranked
+
     try:
         asked = asked_by_run(path)
         if dataset is None or asked.release != dataset.manifest.release:

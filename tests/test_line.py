@@ -9,12 +9,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from packaging.requirements import Requirement
 
 from edu_rag.__main__ import COMMANDS, root
 from edu_rag.cli.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
@@ -25,6 +27,22 @@ from edu_rag.files.table_rows import CONFIGS
 from edu_rag.gold import Gold
 
 ROOT = Path(__file__).resolve().parents[1]
+OF_BUILD_ALONE = {
+    "googlesearch-python": "googlesearch",
+    "libzim": "libzim",
+    "newspaper3k": "newspaper",
+    "pandas": "pandas",
+    "scipy": "scipy",
+}
+"""Packages of the extra `build` that `demo` lacks, with their modules."""
+WITHOUT_THEM = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+"""
 
 
 def edu_rag(*words: object, ok: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -52,9 +70,13 @@ def in_process(*words: object) -> str:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The output of the demo without language models."""
-    out = tmp_path_factory.mktemp("line") / "demo"
-    done = edu_rag("demo", "--light", "--out", out)
+    """The output of the demo without language models, in an environment with the packages of the extra `demo`."""
+    folder = tmp_path_factory.mktemp("line")
+    out = folder / "demo"
+    without = WITHOUT_THEM.format(names=sorted(OF_BUILD_ALONE.values()))
+    (folder / "sitecustomize.py").write_text(without, encoding="utf-8")
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    done = edu_rag("demo", "--light", "--out", out, PYTHONPATH=path)
     assert "index.html" in done.stderr
     (out / "stdout.txt").write_text(done.stdout, encoding="utf-8")
     return out
@@ -65,6 +87,12 @@ def golds(demo: Path) -> dict[str, Gold]:
     dataset = Dataset(demo / "dataset")
     split = dataset.only_split(None)
     return {gold.question_id: gold for gold in dataset.records("gold", split, Gold)}
+
+
+def test_what_the_demo_runs_without_is_what_its_extra_lacks() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert extras["build"][0] == "edu-rag-bench[demo]"
+    assert {Requirement(one).name for one in extras["build"][1:]} == set(OF_BUILD_ALONE)
 
 
 def test_the_bundled_dataset_is_the_one_that_the_board_names(demo: Path) -> None:

@@ -149,7 +149,7 @@ def test_every_question_must_have_a_prompt_for_each_condition(lines: list[tuning
 def test_training_makes_the_answers_likelier_and_does_not_depend_on_how_a_batch_is_split(
     tiny: str, lines: list[tuning.Line]
 ) -> None:
-    settings = tuning.Settings(epochs=6, batch=4, rate=0.002)
+    settings = tuning.Settings(epochs=6, batch=4, rate=0.002, bfloat16=False)
     losses = []
     for at_once in (4, 2):
         local = LocalModel(tiny)
@@ -165,7 +165,7 @@ def test_answers_of_a_batch_are_those_of_each_prompt_alone(tiny: str, lines: lis
     local = LocalModel(tiny)
     prompts = [local.prompt_ids(line.prompt) for line in lines]
     alone = [local.generate(line.prompt, tuning.MAX_ABSTAIN_TOKENS).text for line in lines]
-    assert dict(tuning.said(local, prompts, 5)) == dict(enumerate(alone))
+    assert dict(tuning.said(local, prompts, 5, tuning.Settings(bfloat16=False))) == dict(enumerate(alone))
 
 
 @pytest.mark.parametrize(("text", "answer"), [(" b", "b"), ("I don't know", None), ("", None), ("The b", "The b")])

@@ -56,6 +56,8 @@ class Settings(NamedTuple):
     rank: int = 16
     alpha: int = 32
     dropout: float = 0.05
+    bfloat16: bool = True
+    """Whether matrices are multiplied in bfloat16, weights and sums kept in float32."""
 
 
 class Line(NamedTuple):
@@ -106,14 +108,14 @@ def batches_of(examples: Sequence[Example], settings: Settings, draw: random.Ran
     return made
 
 
-def in_bfloat16() -> Any:
-    """Multiply in bfloat16 on a GPU."""
+def multiplying(settings: Settings) -> Any:
+    """Multiply in the precision of the settings while this lasts."""
     import torch
 
-    return torch.autocast(device(), dtype=torch.bfloat16, enabled=device() != "cpu")
+    return torch.autocast(device(), dtype=torch.bfloat16, enabled=settings.bfloat16)
 
 
-def _loss(model: Any, batch: Sequence[Example]) -> Any:
+def _loss(model: Any, batch: Sequence[Example], settings: Settings) -> Any:
     """The mean over the batch's answer tokens of what the model finds unlikely about them."""
     import torch
 
@@ -125,7 +127,7 @@ def _loss(model: Any, batch: Sequence[Example]) -> Any:
         mask[place, : len(row)] = 1
         labels[place, len(one.prompt) : len(row)] = torch.tensor(one.answer)
     ids, mask, labels = (tensor.to(device()) for tensor in (ids, mask, labels))
-    with in_bfloat16():
+    with multiplying(settings):
         hidden = model.model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
         wanted = labels[:, 1:] != -100  # what follows a token is read at that token
         logits = model.lm_head(hidden[:, :-1][wanted])
@@ -147,7 +149,7 @@ def train(model: Any, batches: Sequence[Sequence[Example]], settings: Settings, 
         ordered = sorted(batch, key=lambda one: len(one.prompt))
         for start in range(0, len(ordered), at_once):
             part = ordered[start : start + at_once]
-            loss = _loss(model, part) * (len(part) / len(batch))
+            loss = _loss(model, part, settings) * (len(part) / len(batch))
             loss.backward()
             whole += loss.detach()
         torch.nn.utils.clip_grad_norm_([one for one in model.parameters() if one.requires_grad], 1.0)
@@ -157,7 +159,9 @@ def train(model: Any, batches: Sequence[Sequence[Example]], settings: Settings, 
     return [float(loss) for loss in losses]
 
 
-def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Iterator[tuple[int, str]]:
+def said(
+    local: LocalModel, prompts: Sequence[list[int]], at_once: int, settings: Settings
+) -> Iterator[tuple[int, str]]:
     """The place of each prompt and what the model generates after it, greedily; prompts of a length together."""
     import torch
 
@@ -169,7 +173,7 @@ def said(local: LocalModel, prompts: Sequence[list[int]], at_once: int) -> Itera
         width = max(len(prompts[place]) for place in places)
         ids = torch.tensor([[pad] * (width - len(prompts[p])) + prompts[p] for p in places], device=device())
         mask = torch.tensor([[0] * (width - len(prompts[p])) + [1] * len(prompts[p]) for p in places], device=device())
-        with torch.no_grad(), in_bfloat16():
+        with torch.no_grad(), multiplying(settings):
             new = model.generate(
                 input_ids=ids, attention_mask=mask, do_sample=False, max_new_tokens=most, pad_token_id=pad
             )
@@ -194,7 +198,7 @@ def ask(local: LocalModel, asked: Mapping[str, Sequence[Line]], arm: str, option
         path, lines = place_of(options.to, arm, condition), asked[kind]
         if path.is_file():
             continue
-        found = dict(said(local, [local.prompt_ids(line.prompt) for line in lines], options.at_once))
+        found = dict(said(local, [local.prompt_ids(line.prompt) for line in lines], options.at_once, options.settings))
         path.parent.mkdir(parents=True, exist_ok=True)
         write_records(path, (prediction(line, found[place]) for place, line in enumerate(lines)))
 
@@ -311,10 +315,13 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="pairs to read of the dev split, for a first look")
     parser.add_argument("--questions", type=int, help="test questions to ask, for a first look")
     parser.add_argument("--epochs", type=int, default=Settings().epochs)
+    parser.add_argument(
+        "--float32", action="store_true", help="multiply in float32: for a processor that is slow in bfloat16"
+    )
     parser.add_argument("--at-once", type=int, default=32, help="prompts that are answered together")
     parser.add_argument("--train-at-once", type=int, default=8, help="pairs that are read together in training")
     options = parser.parse_args()
-    options.settings = Settings(epochs=options.epochs)
+    options.settings = Settings(epochs=options.epochs, bfloat16=not options.float32)
     if options.what == "answer":
         answer(options)
     elif options.dataset is None:

@@ -65,7 +65,6 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
     from edu_rag.errors import FaultsError, SubmissionError
     from edu_rag.progress import say
     from harness.check_submission import asked_of, check_predictions, check_submission
-    from harness.importing.detect_format import require_own_form
     from harness.trust.cautions import of_files
 
     if not path.exists():
@@ -76,6 +75,8 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
     if path.is_dir():
         findings = with_recipe(path, check_submission(path, dataset))
     else:
+        from harness.importing.detect_format import require_own_form
+
         require_own_form(path)
         asked = None if dataset is None else asked_of(dataset, dataset.only_split(split))
         found = check_predictions(path, asked)

@@ -65,20 +65,27 @@ class Prediction:
     status: str = "ok"
 
     def __post_init__(self) -> None:
-        if self.status not in STATUSES:
-            raise RecordError("status", f"unknown status {self.status!r}; known are {', '.join(STATUSES)}")
-        if self.status != "ok" and self.answer is not None:
-            raise RecordError("answer", f"must be null where status is {self.status!r}")
-        self._require_amounts()
+        if self.status != "ok":
+            self._require_failed()
+        for value in _amounts_of(self):
+            if value is not None and not 0 <= value <= MAX_AMOUNT:  # nor is NaN
+                self._refuse_amount()
         if self.confidence is not None and self.confidence > 1:
             raise RecordError("confidence", f"{self.confidence} is above 1")
         for page_id, start, end in self.passages:
             if not page_id or not 0 <= start < end:
                 raise RecordError("passages", f"span {start}..{end} of page {page_id!r} is empty or negative")
 
-    def _require_amounts(self) -> None:
+    def _require_failed(self) -> None:
+        if self.status not in STATUSES:
+            raise RecordError("status", f"unknown status {self.status!r}; known are {', '.join(STATUSES)}")
+        if self.answer is not None:
+            raise RecordError("answer", f"must be null where status is {self.status!r}")
+
+    def _refuse_amount(self) -> None:
+        """Raise RecordError for the first amount that is not one."""
         for name, value in zip(_AMOUNTS, _amounts_of(self), strict=True):
-            if value is not None and not 0 <= value <= MAX_AMOUNT:  # nor is NaN
+            if value is not None and not 0 <= value <= MAX_AMOUNT:
                 too_large = MAX_AMOUNT < value < math.inf
                 fault = f"is above {MAX_AMOUNT:,}" if too_large else "is not a finite number >= 0"
                 raise RecordError(name, f"{value} {fault}")

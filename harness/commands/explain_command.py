@@ -67,18 +67,18 @@ def explain(
       edu-rag explain demo/submissions/bm25-overlap --lost not_used --limit 5 --dataset demo/dataset
     """
     from edu_rag.progress import say
-    from harness.judging.grading import open_grading
 
     _check_usage(question_id, cause, limit, html_file)
-    grading = open_grading(rules, judge, judge_cache)
     dataset = open_dataset(dataset_folder)
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     say(f"explain {question_id or 'the lost points'} of {path} on {dataset.id}, split {split}")
 
     from harness.importing.detect_format import require_own_form  # all that follows takes longer to import
+    from harness.judging.grading import open_grading
     from harness.submission.target import find_target
     from harness.trust.cautions import of_files
 
+    grading = open_grading(rules, judge, judge_cache)
     require_own_form(path)
     target = find_target(path, dataset.manifest, split, sample)
     for caution in of_files([target.path]):

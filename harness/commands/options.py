@@ -203,10 +203,12 @@ def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path 
 
     Raises DataError if a folder is not a whole dataset, ConfigError if it is not the board's.
     """
+    opened = [open_dataset(folder) for folder in folders]
+    if board_file is None and results is None:
+        return opened
     from edu_rag.files.board_file import board_beside, check_pinned, read_board_file
 
     path = board_file or (board_beside(results) if results is not None else None)
-    opened = [open_dataset(folder) for folder in folders]
     if path is not None:
         board = read_board_file(path)
         for dataset in opened:

@@ -239,6 +239,7 @@ def run(
     submission = runnable(submission_folder)
     dataset = open_dataset(dataset_folder)
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
+    say(f"run {submission.slug} on {dataset.id}, split {split}")  # before the imports, which take longer
     manner = manner_of(
         submission,
         fresh=fresh,
@@ -251,7 +252,6 @@ def run(
         unsafe=unsafe,
         allowed=allowed,
     )
-    say(f"run {submission.slug} on {dataset.id}, split {split}")  # before the imports, which take longer
 
     from edu_rag.look.texts import one_line
     from harness.check_submission import asked_of, check_predictions

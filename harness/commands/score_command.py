@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,7 @@ def score(
             run, open_pinned(datasets, board_file, results), split, sample_name(n_sample, seed), results, as_json
         )
         return
-    grading = grading_of(rules, judge, judge_cache, results)
+    grading = partial(grading_of, rules, judge, judge_cache, results)
     if every:
         if results is None:
             raise click.UsageError("--all needs --out RESULTS.")
@@ -168,7 +169,7 @@ def _score_one(
     dataset: Dataset,
     split: str | None,
     sample: str | None,
-    grading: Grading,
+    open_grading: Callable[[], Grading],
     shown: tuple[bool, bool, bool],
     written: tuple[Path | None, Path | None],
 ) -> None:
@@ -189,6 +190,7 @@ def _score_one(
     from harness.trust.rerun_log import OWN_MACHINE
 
     (as_json, brief, all_slices), (verdicts, results) = shown, written
+    grading = open_grading()
     require_own_form(path)
     target = find_target(path, dataset.manifest, split, sample)
     one = _One(dataset, split, sample, target.path, with_verdicts=verdicts is not None)
@@ -237,7 +239,13 @@ class _One:
 
 
 def _score_all(
-    submissions: Path, opened: Sequence[Dataset], results: Path, grading: Grading, vouched: Vouched, *, as_json: bool
+    submissions: Path,
+    opened: Sequence[Dataset],
+    results: Path,
+    open_grading: Callable[[], Grading],
+    vouched: Vouched,
+    *,
+    as_json: bool,
 ) -> None:
     from edu_rag.progress import say
 
@@ -249,7 +257,7 @@ def _score_all(
     from harness.rescoring.run_cards import rescore_runs, rescored_run_lines
     from harness.scoring.score import now_utc
 
-    scored_at = now_utc()
+    scored_at, grading = now_utc(), open_grading()
     found = rescore(submissions, opened, results, scored_at=scored_at, grading=grading, vouched=vouched)
     if write_record(results / RECORD, found):
         say(f"wrote {results / RECORD}")

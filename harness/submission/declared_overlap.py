@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from edu_rag.errors import SubmissionError
 from edu_rag.look.texts import clip
 from edu_rag.processes.budget import SMALL_BYTES, within_budget
-from edu_rag.scorecard.card import ScoreCard
 from harness.submission.folder import behind_link
 
 if TYPE_CHECKING:
+    from edu_rag.scorecard.card import ScoreCard
     from edu_rag.statistics.two_parts import Part
 
 FILE_NAME = "overlap.txt"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, Meta
 
@@ -16,10 +16,12 @@ from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, R
 from edu_rag.files.toml import read_toml
 from edu_rag.look.lookalikes import is_seen, is_stacked
 from edu_rag.names import QuestionSet, Sample, is_slug, split_and_sample, table_name
-from edu_rag.scorecard.card import SystemFacts
 from harness.named_network.named_host import NamedHost
 from harness.submission.plain_files import MAX_SETTINGS_BYTES, tree_faults
 from harness.submission.slugs import suggested
+
+if TYPE_CHECKING:
+    from edu_rag.scorecard.card import SystemFacts
 
 _SECTION = re.compile(r"\s*\[\s*([A-Za-z0-9_.-]+)\s*\]")
 _KEY = re.compile(r"\s*\"?([A-Za-z0-9_.-]+)\"?\s*=")
@@ -185,6 +187,8 @@ class Submission:
     @property
     def facts(self) -> SystemFacts:
         """The system's facts for the scorecard."""
+        from edu_rag.scorecard.card import SystemFacts  # takes 10 ms, for commands that make a scorecard alone
+
         said = self.settings
         return SystemFacts(
             slug=self.slug,

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edu_rag.errors import EduRagError
-from edu_rag.files.dataset import Dataset
-from edu_rag.files.table_rows import reading_parquet
-from edu_rag.scorecard.card import Prediction, ScoreCard
 from harness.running.fingerprint import answering_sha256, system_sha256
 from harness.submission.folder import Submission, partial_path, submission_of
 from harness.submission.run_record import RunRecord, read_run_record
+
+if TYPE_CHECKING:
+    from edu_rag.files.dataset import Dataset
+    from edu_rag.scorecard.card import Prediction, ScoreCard
 
 MAX_EXAMPLES = 3
 """Files or citations that are shown."""
@@ -75,6 +77,8 @@ def page_lengths(dataset: Dataset, split: str) -> dict[str, int]:
     """The characters of each page's text by page id, a few pages in memory at a time."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
+
+    from edu_rag.files.table_rows import reading_parquet
 
     lengths: dict[str, int] = {}
     for path in dataset.files("pages", split):

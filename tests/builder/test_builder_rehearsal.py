@@ -20,7 +20,7 @@ from builder.build import build, replay
 from builder.commands import build as build_command
 from builder.config import to_config
 from builder.question_sets.question_files import read_questions
-from builder.rehearsal import RESULTS_PER_REQUEST, Rehearsal, rehearse
+from builder.rehearsal import RESULTS_PER_REQUEST, SENTENCES_PER_URL, VECTOR_BYTES, Rehearsal, rehearse
 from builder.search import ENGINES
 from builder.store.store_folder import store_folder
 from edu_rag.draw_sample import choose
@@ -88,6 +88,16 @@ def test_the_figures_of_an_engine_come_from_its_settings_with_their_month(tmp_pa
     assert "$1.00" in lines[2]
     assert "2,500/once" in lines[2]
     assert lines[2].endswith("2026-08")
+
+
+def test_vectors_of_sentences_are_rehearsed_where_the_dataset_gets_them(tmp_path: Path) -> None:
+    config = to_config({"search": {"engine": "ddgs"}, "label": {"vectors": "all-MiniLM-L6-v2"}}, "test")
+    found = rehearse([asked(i) for i in range(10)], config, tmp_path / "ds.crawl")
+    without = rehearsed([asked(i) for i in range(10)], tmp_path, engine="ddgs")
+    assert found.sentences == found.urls * SENTENCES_PER_URL
+    assert found.dataset_bytes == without.dataset_bytes + found.sentences * VECTOR_BYTES
+    assert [line for line in found.lines() if line.startswith("vectors    at most 22,000 sentences, ")]
+    assert not any("vectors" in line for line in without.lines())
 
 
 def test_an_unknown_engine_is_an_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,19 @@ HEAVY = (
     "lxml",
     "tqdm",
 )
+OWN = (
+    "edu_rag.files.board_file",
+    "edu_rag.scorecard.card",
+    "harness.check_submission",
+    "harness.judging",
+    "harness.own_packages",
+    "harness.reading",
+    "harness.running",
+    "harness.sandbox",
+)
+"""Our own modules that take longest to import: commands need them after their first line alone."""
+OF_PREDICTIONS = ("edu_rag.files.dataset", "edu_rag.scorecard.card", "harness.importing", "harness.reading")
+"""What a check of a submission without predictions and without a dataset does not need."""
 PROBE = """
 import sys
 from edu_rag.__main__ import main
@@ -72,9 +86,9 @@ def submission(tmp_path: Path) -> Path:
     return folder
 
 
-def loaded(*words: str, probe: str = PROBE, folder: Path = ROOT) -> tuple[int, str]:
+def loaded(*words: str, probe: str = PROBE, folder: Path = ROOT, heavy: tuple[str, ...] = HEAVY) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-c", probe.format(heavy=HEAVY), *words],
+        [sys.executable, "-c", probe.format(heavy=heavy), *words],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -92,6 +106,12 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
 def test_checking_a_submission_without_a_dataset_loads_nothing_heavy(submission: Path) -> None:
     assert loaded("check", str(submission)) == (0, "")
     assert loaded("check", str(submission / "predictions" / "tiny-1.0.0" / "test.jsonl")) == (0, "")
+
+
+def test_checking_a_runnable_submission_loads_nothing_that_reads_predictions(submission: Path) -> None:
+    shutil.rmtree(submission / "predictions")
+    (submission / "submission.toml").write_text('name = "Mine"\nteam = "us"\ncommand = ["true"]\n')
+    assert loaded("check", str(submission), heavy=HEAVY + OF_PREDICTIONS) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +162,8 @@ def test_a_command_says_what_it_begins_before_it_loads_anything_heavy(
     one = str(submission / "predictions" / "tiny-1.0.0" / "test.jsonl")
     (submission / "submission.toml").write_text('name = "Mine"\nteam = "us"\ncommand = ["true"]\n')
     systems = {"run": [str(submission)], "compare": [one, one]}.get(command, [one])
-    assert loaded(command, *systems, "--dataset", str(opened), probe=FIRST_LINE) == (0, "")
+    heavy = HEAVY + OWN
+    assert loaded(command, *systems, "--dataset", str(opened), probe=FIRST_LINE, heavy=heavy) == (0, "")
 
 
 def test_a_terminal_that_lacks_a_letter_gets_its_number_and_no_traceback() -> None:
