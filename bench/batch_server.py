@@ -3,8 +3,8 @@
     python bench/batch_server.py FILE.gguf [--port 8123] [--rows 24]
 
 The server answers `POST /v1/chat/completions` (OpenAI's layout: messages, max_tokens; always temperature 0). It keeps
-one batch: a finished request leaves it after any token, and a waiting one enters it. A prompt that begins as the one
-before it did is read from the first difference on. A batch shares the weights, whose transfer from memory limits the
+one batch: a finished request leaves it after any token, and a waiting one enters it. A prompt that begins as one
+of the last did is read from the first difference on. A batch shares the weights, whose transfer from memory limits the
 speed of writing. Where two tokens are almost equally likely, a reply may differ from that of float32, and may depend
 on the other requests of its batch.
 
@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -33,8 +34,16 @@ from transformers import DynamicCache
 from baselines.gguf_model import LocalModel
 from baselines.prompts.prompt import FilledPrompt
 
+STEPS_BETWEEN = 4
+"""Tokens that are written between two admissions: prompts that wait for each other are read together."""
+KEPT_PROMPTS = 128
+"""The last prompts whose beginnings are not read again: several kinds of requests come in turn."""
 MOST_TOKENS = 4_096
 """Of a prompt, and of a reply."""
+
+
+_States = list[tuple[torch.Tensor, torch.Tensor]]
+"""Keys and values of each layer for one prompt."""
 
 
 @dataclass(eq=False)
@@ -56,37 +65,84 @@ class Batch:
         self.rows: list[Asked] = []
         self.cache: Any = None
         self.mask = torch.zeros(0, 0, dtype=torch.long)
-        self._last_ids: list[int] = []
-        self._last_states: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._kept: deque[tuple[list[int], _States]] = deque(maxlen=KEPT_PROMPTS)
 
-    def _read(self, ids: list[int]) -> Any:
-        """The model's output for a prompt; what it begins with as the one before is not read again."""
-        pairs = enumerate(zip(ids[:-1], self._last_ids, strict=False))
-        same = next((place for place, (one, other) in pairs if one != other), min(len(ids) - 1, len(self._last_ids)))
+    def _known(self, ids: list[int]) -> tuple[int, _States]:
+        """How many tokens of a prompt one of the last prompts begins with, and that one's states."""
+        n, states = max(((_n_same(ids, other), states) for other, states in self._kept), key=_first, default=(0, []))
+        return n, states
+
+    def take_group(self, waiting: list[Asked]) -> list[Asked]:
+        """Take rows that are to be read together: about as many tokens of each are not known yet.
+
+        One alone, if the others begin as it does: then that beginning is read once.
+        """
+        unread = {id(row): len(row.ids) - self._known(row.ids)[0] for row in waiting}
+        waiting.sort(key=lambda row: unread[id(row)])
+        first = waiting[0]
+        most = 2 * unread[id(first)] + 32
+        group = [row for row in waiting if unread[id(row)] <= most]
+        if any(_n_same(row.ids, first.ids) > len(row.ids) - unread[id(row)] + 16 for row in group[1:]):
+            group = [first]
+        waiting[:] = [row for row in waiting if row not in group]
+        return group
+
+    def _read(self, rows: list[Asked]) -> tuple[Any, torch.Tensor]:
+        """The model's output for prompts, and which places of its cache hold a token; known beginnings are not read."""
+        known = [self._known(row.ids) for row in rows]
+        begin = max(n for n, _ in known)
+        rest = max(len(row.ids) - n for row, (n, _) in zip(rows, known, strict=True))
+        ids, mask = (torch.zeros(len(rows), size, dtype=torch.long) for size in (rest, begin + rest))
+        for place, (row, (n, _)) in enumerate(zip(rows, known, strict=True)):
+            new = torch.tensor(row.ids[n:])
+            ids[place, rest - len(new) :] = new
+            mask[place, begin - n : begin] = 1
+            mask[place, begin + rest - len(new) :] = 1
         cache = DynamicCache()
-        for layer, (keys, values) in enumerate(self._last_states):
-            cache.update(keys[:, :, :same], values[:, :, :same], layer)
-        out = self.model(input_ids=torch.tensor([ids[same:]]), past_key_values=cache, use_cache=True, logits_to_keep=1)
-        self._last_ids = ids
-        self._last_states = [(layer.keys, layer.values) for layer in out.past_key_values.layers]
-        return out
+        for layer in range(len(known[0][1]) if begin else 0):
+            keys, values = (
+                torch.cat([_on_left(states[layer][part][:, :, :n], begin) for n, states in known]) for part in (0, 1)
+            )
+            cache.update(keys, values, layer)
+        places = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, begin:]
+        out = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=places,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        for place, row in enumerate(rows):
+            held = mask[place].bool()
+            layers = out.past_key_values.layers
+            states = [(one.keys[place, None][:, :, held], one.values[place, None][:, :, held]) for one in layers]
+            self._kept.append((row.ids, states))
+        return out, mask
 
-    def enter(self, row: Asked) -> None:
-        """Read a row's prompt and write its first token."""
-        out = self._read(row.ids)
-        self._write(row, int(out.logits[0, -1].argmax()))
-        if row.reason:
+    def enter(self, rows: list[Asked]) -> None:
+        """Read the prompts of rows and write the first token of each."""
+        out, mask = self._read(rows)
+        for row, token in zip(rows, out.logits[:, -1].argmax(dim=-1).tolist(), strict=True):
+            self._write(row, token)
+        going_on = [place for place, row in enumerate(rows) if not row.reason]
+        if not going_on:
             return
-        mask = torch.ones(1, len(row.ids), dtype=torch.long)
+        kept = torch.tensor(going_on, dtype=torch.long)
+        mask = mask[kept]
+        longest = max(self.mask.shape[1], mask.shape[1]) if self.rows else mask.shape[1]
         if not self.rows:
-            self.cache, self.mask = out.past_key_values, mask
-        else:
-            longest = max(self.mask.shape[1], mask.shape[1])
-            for mine, other in zip(self.cache.layers, out.past_key_values.layers, strict=True):
-                mine.keys = torch.cat([_on_left(mine.keys, longest), _on_left(other.keys, longest)])
-                mine.values = torch.cat([_on_left(mine.values, longest), _on_left(other.values, longest)])
-            self.mask = torch.cat([_zeros_on_left(self.mask, longest), _zeros_on_left(mask, longest)])
-        self.rows.append(row)
+            self.cache, self.mask = DynamicCache(), torch.zeros(0, longest, dtype=torch.long)
+        for number, other in enumerate(out.past_key_values.layers):
+            keys, values = _on_left(other.keys[kept], longest), _on_left(other.values[kept], longest)
+            if not self.rows:
+                self.cache.update(keys, values, number)
+                continue
+            mine = self.cache.layers[number]
+            mine.keys = torch.cat([_on_left(mine.keys, longest), keys])
+            mine.values = torch.cat([_on_left(mine.values, longest), values])
+        self.mask = torch.cat([_zeros_on_left(self.mask, longest), _zeros_on_left(mask, longest)])
+        self.rows += [rows[place] for place in going_on]
 
     def step(self) -> None:
         """Write one more token of every row; the finished ones leave."""
@@ -121,6 +177,16 @@ class Batch:
             row.done.set()
 
 
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
+def _n_same(ids: list[int], other: list[int]) -> int:
+    """How many tokens two prompts begin with alike; the last one of the first is left to be read."""
+    pairs = enumerate(zip(ids[:-1], other, strict=False))
+    return next((place for place, (one, two) in pairs if one != two), min(len(ids) - 1, len(other)))
+
+
 def _on_left(values: torch.Tensor, length: int) -> torch.Tensor:
     return torch.nn.functional.pad(values, (0, 0, length - values.shape[2], 0))
 
@@ -139,15 +205,24 @@ def serve(batch: Batch, waiting: queue.Queue[Asked], most_rows: int) -> None:
 
 
 def _serve(batch: Batch, waiting: queue.Queue[Asked], most_rows: int) -> None:
-    n_done, since = 0, time.monotonic()
+    n_done, n_steps, since = 0, 0, time.monotonic()
     with torch.inference_mode():
         while True:
-            while len(batch.rows) < most_rows and not (batch.rows and waiting.empty()):
-                batch.enter(waiting.get())
-                n_done += 1
-                if n_done % 100 == 0:
+            rows: list[Asked] = []
+            n_steps += 1
+            is_turn = not batch.rows or n_steps % STEPS_BETWEEN == 0
+            while (
+                is_turn and len(batch.rows) + len(rows) < most_rows and not ((batch.rows or rows) and waiting.empty())
+            ):
+                rows.append(waiting.get())
+            while rows:
+                group = batch.take_group(rows)
+                batch.enter(group)
+                n_done += len(group)
+                if n_done // 100 > (n_done - len(group)) // 100:
                     print(f"{n_done} requests in {time.monotonic() - since:.0f} s", file=sys.stderr, flush=True)
-            batch.step()
+            if batch.rows:
+                batch.step()
 
 
 def handler(local: LocalModel, waiting: queue.Queue[Asked]) -> type[BaseHTTPRequestHandler]:
@@ -198,7 +273,10 @@ def main() -> None:
     given = parser.parse_args()
     local = LocalModel(str(given.model), precision="bfloat16")
     waiting: queue.Queue[Asked] = queue.Queue()
-    server = ThreadingHTTPServer(("127.0.0.1", given.port), handler(local, waiting))
+    server = ThreadingHTTPServer(("127.0.0.1", given.port), handler(local, waiting), bind_and_activate=False)
+    server.request_queue_size = 128
+    server.server_bind()
+    server.server_activate()
     server.daemon_threads = True
     batch = Batch(local.model, local._end_ids())
     threading.Thread(target=serve, args=(batch, waiting, given.rows), daemon=True).start()

@@ -1,9 +1,9 @@
 """A blind rating of generated questions and of exercises of the books whose pages they were made from.
 
-    python bench/blind_rating.py draw --generated FOLDER --dataset open-textbooks --to RATING [--n 60] [--seed 0]
+    python bench/blind_rating.py draw --generated FOLDER --dataset open-textbooks --to RATING [--rejected 60]
     python bench/page.py blind_rating report --to RATING [--second OTHER]
 
-`draw` takes up to N questions that `edu-rag questions generate` kept, as many that its filters rejected, and N of the
+`draw` takes up to N questions that `edu-rag questions generate` kept, some that its filters rejected, and N of the
 books' exercises with labelled evidence, all with four choices. It writes them in a drawn order to RATING/sheet.jsonl,
 each with its key and a passage: the one that the generated question was made from, or the window of the home page, cut
 by the same rule, with the exercise's first evidence. Where each is from is in RATING/origins.json, which the reader
@@ -82,7 +82,8 @@ def draw(options: argparse.Namespace) -> None:
         REJECTED: generated(rejected, pages),
         BOOKS: [item for split in dataset.splits() for item in exercises(dataset, split)],
     }
-    drawn = [(name, item) for name, some in groups.items() for item in chance.sample(some, min(options.n, len(some)))]
+    sizes = {KEPT: options.n, REJECTED: options.rejected, BOOKS: options.n}
+    drawn = [(name, one) for name, some in groups.items() for one in chance.sample(some, min(sizes[name], len(some)))]
     chance.shuffle(drawn)
     options.to.mkdir(parents=True, exist_ok=True)
     sheet = (json.dumps({"item": number, **item}, ensure_ascii=False) for number, (_, item) in enumerate(drawn, 1))
@@ -165,7 +166,8 @@ def main() -> None:
     parser.add_argument("--dataset", type=Path, help="folder of the dataset; draw only")
     parser.add_argument("--to", type=Path, required=True, help="folder of the rating")
     parser.add_argument("--second", type=Path, help="folder of another reader's rating; report only")
-    parser.add_argument("--n", type=int, default=60)
+    parser.add_argument("--n", type=int, default=60, help="of the kept ones and of the exercises; draw only")
+    parser.add_argument("--rejected", type=int, default=60, help="of the rejected ones; draw only")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.what == "report":

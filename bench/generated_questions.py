@@ -24,11 +24,13 @@ def _cell(text: str) -> str:
 def settings(report: dict[str, Any]) -> str:
     """The settings of the run in a sentence."""
     n = report["yield"][0]["n"]
+    tries = "one passage each" if report["tries"] == 1 else f"up to {report['tries']} passages each"
     kind = "with four choices" if report["with_choices"] else "without choices"
     models = " and ".join(dict.fromkeys(report[role]["model"] for role in ("writer", "reader")))
     return (
-        f"{n} questions {kind} from the pages of {report['dataset']}, seed {report['seed']}, written and checked by "
-        f"{models}; the reader gets each question {report['n_asks']} times."
+        f"{n} tries for {report['wanted']} questions {kind} from the pages of {report['dataset']}, {tries}, seed "
+        f"{report['seed']}, written and checked by {models}; the reader gets each question up to {report['n_asks']} "
+        "times with its evidence and as often without it."
     )
 
 

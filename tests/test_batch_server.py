@@ -67,9 +67,10 @@ def test_rows_that_enter_and_leave_at_any_time_get_the_tokens_that_they_get_alon
         rows = [Asked(prompt, limit) for prompt, limit in zip(prompts, limits, strict=True)]
         batch, waiting = Batch(model, {end}), list(rows)
         while waiting or batch.rows:
-            for _ in range(draw.randrange(0, 3)):
-                if waiting and len(batch.rows) < 5:
-                    batch.enter(waiting.pop(0))
+            admitted = min(draw.randrange(0, 4), len(waiting))
+            entering = [waiting.pop(0) for _ in range(admitted)]
+            while entering:
+                batch.enter(batch.take_group(entering))
             if batch.rows:
                 batch.step()
 

@@ -43,7 +43,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = [_generated("one", FISH), _generated("two", LAVA), _generated("free", LAVA) | {"choices": {}}]
     _lines(folder / "questions.jsonl", kept)
     _lines(folder / "rejected.jsonl", [{"filter": "reply"}, {"filter": "span", "question": _generated("three", FISH)}])
-    rating.draw(Namespace(dataset=folder / "dataset", generated=folder, to=folder, n=60, seed=0))
+    rating.draw(Namespace(dataset=folder / "dataset", generated=folder, to=folder, n=60, rejected=60, seed=0))
     return folder
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from builder.generating.drawn_passages import WritingTask
-from builder.generating.question_draft import write_request
+from builder.generating.question_draft import QuestionPart, first_requests
 from builder.generating.question_reader import ANSWER_TOKENS, LETTER_TOKENS
 from builder.generating.reply_file import ChatModel, ReplyFile
+from builder.generating.wrong_answers import N_WRONG, wrong_request
 
 CHARACTERS_PER_TOKEN = 4
+USUAL_CHARACTERS = 300
+"""Of a question and its answer."""
 READER_CHARACTERS = 800
 """Of a request to the reader without its passages: the prompt, a question of usual length and four choices."""
 
@@ -62,31 +65,36 @@ class CallEstimate(NamedTuple):
 
 
 def estimate(
-    tasks: Sequence[WritingTask], writer: ChatModel, replies: ReplyFile, n_asks: int, *, with_choices: bool
+    rounds: Iterable[Iterable[WritingTask]], writer: ChatModel, replies: ReplyFile, n_asks: int, *, with_choices: bool
 ) -> CallEstimate:
-    """What these tasks take. Kept replies of the writer cost nothing; kept ones of the reader still count."""
-    requests = [write_request(task) for task in tasks]
+    """What these tasks take. Questions that are kept cost nothing; all other kept replies still count."""
+    tasks = [task for tasks in rounds for task in tasks]
+    requests = [request for task in tasks for request in first_requests(task)]
     open_requests = [request for request in requests if not replies.has(writer, request)]
-    n_characters = sum(len(request.system) + len(request.user) for request in open_requests)
-    n_output = sum(request.max_tokens for request in open_requests)
+    usual = wrong_request(QuestionPart("?" * USUAL_CHARACTERS))
+    added = [usual for task in tasks if task.type.answerable for kind in task.type.part_types() if kind.ask]
+    wrong = [usual for task in tasks if with_choices and task.type.answerable for _ in task.facts]
+    asked = open_requests + added + wrong
+    n_characters = sum(len(request.system) + len(request.user) for request in asked)
     return CallEstimate(
         len(requests) - len(open_requests),
-        RoleEstimate(len(open_requests), n_characters // CHARACTERS_PER_TOKEN, n_output),
+        RoleEstimate(len(asked), n_characters // CHARACTERS_PER_TOKEN, sum(one.max_tokens for one in asked)),
         _reader(tasks, n_asks, with_choices=with_choices),
     )
 
 
 def _reader(tasks: Sequence[WritingTask], n_asks: int, *, with_choices: bool) -> RoleEstimate:
-    """The requests with the whole passages, where the reader gets only their sentences of evidence, and those without.
-
-    A question with choices is read `n_asks` times with them and without them, and once for all its right choices.
+    """Each part in words; with choices also its answer and twice two times three wrong ones, each alone, and then the
+    question `n_asks` times with its evidence and as often without it.
     """
     n_calls, n_characters, n_output = 0, 0, 0
     for task in tasks:
+        n_long = len(task.facts) if task.type.answerable else 1
         has_choices = with_choices and task.type.answerable
-        n_open = n_asks + 1 if has_choices else 1
-        n_closed = (n_asks if has_choices else 1) if task.type.answerable else 0
-        n_calls += n_open + n_closed
-        n_characters += (n_open + n_closed) * READER_CHARACTERS + n_open * sum(map(len, task.texts()))
-        n_output += (n_open + n_closed) * (LETTER_TOKENS if has_choices else ANSWER_TOKENS)
+        n_judged = (1 + 4 * N_WRONG) * len(task.facts) if has_choices else 0
+        n_short = (2 * n_asks + n_judged if has_choices else 2) if task.type.answerable else 0
+        n_calls += n_long + n_short
+        n_characters += n_long * sum(map(len, task.texts())) + n_short * sum(map(len, task.fact_texts()))
+        n_characters += (n_long + n_short) * READER_CHARACTERS
+        n_output += n_long * ANSWER_TOKENS + n_short * (LETTER_TOKENS if has_choices else ANSWER_TOKENS)
     return RoleEstimate(n_calls, n_characters // CHARACTERS_PER_TOKEN, n_output)

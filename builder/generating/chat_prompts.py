@@ -12,11 +12,13 @@ from typing import NamedTuple
 from edu_rag.prompt_text import prompt_sections, untagged
 
 PROMPTS = (
-    "write-v1",
-    "write-out-of-scope-v1",
+    "write-v2",
+    "write-change-v1",
+    "write-out-of-scope-v2",
+    "write-wrong-v1",
     "read-choices-v1",
     "read-choices-closed-v1",
-    "read-all-right-v1",
+    "read-one-right-v1",
     "read-answer-v1",
     "read-answer-closed-v1",
 )

@@ -1,12 +1,15 @@
-"""The passages that questions are made from: drawn from a dataset's pages by a seed, the same on every machine."""
+"""The passages and facts that questions are made from: drawn from a dataset's pages by a seed, everywhere the same."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from builder.evidence.page_index import index_of
+from builder.generating.fact_answers import GAP, Fact, facts_of
 from builder.generating.question_types import QuestionType
 from edu_rag.errors import ConfigError
 from edu_rag.files.dataset import Dataset
@@ -18,21 +21,45 @@ MIN_CHARACTERS = 500
 MAX_CHARACTERS = 1_500
 MIN_STATEMENTS = 4
 """Sentences of a passage that state something; headings and exercises do not count."""
+SUBJECTS = 50
+"""Pages of which one's title is the other subject: the next ones, so that a longer run draws the same at first."""
+_NO_SUBJECT = re.compile(r"introduction|connection|summary|review|key |glossary|\W", re.IGNORECASE)
+
+
+class Drawn(NamedTuple):
+    """The passages of one question, and the sentences of them that it is made from, one for each of its parts."""
+
+    passages: tuple[Span, ...]
+    facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritingTask:
-    """One question to be written: its id, type, page, and passages of it. `distraction` is another page's title."""
+    """One question to be written: its id, type, page, passages, and facts. `distraction` is another page's title."""
 
     task_id: str
     type: QuestionType
     page: WebPage
     passages: tuple[Span, ...]
+    facts: tuple[Fact, ...]
     distraction: str
 
     def texts(self) -> list[str]:
         """The passages, cut from the page."""
         return [self.page.text[start:end] for start, end in self.passages]
+
+    def fact_texts(self) -> list[str]:
+        """The facts, cut from the page."""
+        return [self.page.text[fact.span.start : fact.span.end] for fact in self.facts]
+
+    def answers(self) -> list[str]:
+        """The answer in each fact."""
+        return [self.page.text[fact.answer.start : fact.answer.end] for fact in self.facts]
+
+    def gaps(self) -> list[str]:
+        """Each fact with a gap in place of the answer."""
+        text = self.page.text
+        return [text[f.span.start : f.answer.start] + GAP + text[f.answer.end : f.span.end] for f in self.facts]
 
 
 def _rank(seed: int, *parts: object) -> str:
@@ -79,42 +106,84 @@ def known_texts(dataset: Dataset) -> list[str]:
     return [text for table in tables if table is not None for text in table.column("text").to_pylist()]
 
 
-def draw_tasks(dataset: Dataset, types: Sequence[QuestionType], n: int, seed: int) -> list[WritingTask]:
-    """Tasks for n questions with the types in turn, spread over the dataset's pages.
+def draw_tasks(
+    dataset: Dataset, types: Sequence[QuestionType], n: int, seed: int, *, tries: int = 1
+) -> list[list[WritingTask]]:
+    """Tasks for n questions with the types in turn, spread over the dataset's pages: for each try a list of n.
 
-    The ids name the dataset's content and the seed, so that questions of several runs can be put together. Raises
-    ConfigError if the pages have too few passages.
+    A later try makes the same questions from other passages; it has fewer tasks if there are no more. The ids name the
+    dataset's content and the seed, so that questions of several runs can be put together. Raises ConfigError if the
+    pages have too few passages for the first try.
     """
-    pages = suitable_pages(dataset, 4 * n + 20, seed)
-    tasks = list(_tasks(pages, types, n, seed, f"gen-{dataset.id.rpartition('#')[2]}"))
-    if len(tasks) < n:
-        what = f"the pages have passages for {len(tasks):,} questions only"
-        raise ConfigError("--n", what, f"give at most {len(tasks)}" if tasks else "give a dataset with longer pages")
-    return tasks
+    pages = suitable_pages(dataset, 4 * n * tries + 20, seed)
+    pool = _Pool(pages, seed)
+    prefix = f"gen-{dataset.id.rpartition('#')[2]}-{seed}"
+    rounds = [list(_tasks(pool, types, n, f"{prefix}-{number}")) for number in range(1, tries + 1)]
+    n_first = len(rounds[0])
+    if n_first < n:
+        what = f"the pages have passages for {n_first:,} questions only"
+        raise ConfigError("--n", what, f"give at most {n_first}" if n_first else "give a dataset with longer pages")
+    return rounds
 
 
-def _shuffled(page: WebPage, seed: int) -> list[Span]:
-    return sorted(passages_of(page), key=lambda span: _rank(seed, page.page_id, span.start))
-
-
-def _tasks(
-    pages: Sequence[WebPage], types: Sequence[QuestionType], n: int, seed: int, prefix: str
-) -> Iterator[WritingTask]:
-    windows = {page.page_id: _shuffled(page, seed) for page in pages}
-    queue = list(pages)
+def _tasks(pool: _Pool, types: Sequence[QuestionType], n: int, prefix: str) -> Iterator[WritingTask]:
     for number in range(n):
         kind = types[number % len(types)]
-        place = next((i for i, page in enumerate(queue) if len(windows[page.page_id]) >= kind.passages), None)
-        if place is None:
+        found = pool.draw(kind)
+        if found is None:
             return
-        page = queue.pop(place)
-        queue.append(page)  # its other passages come after those of all other pages
-        own = windows[page.page_id]
-        taken = tuple(sorted(own.pop(0) for _ in range(kind.passages)))
+        page, drawn = found
+        task_id = f"{prefix}-{number:05d}"
         yield WritingTask(
-            task_id=f"{prefix}-{seed}-{number:05d}",
+            task_id=task_id,
             type=kind,
             page=page,
-            passages=taken,
-            distraction=queue[0].title[:80].strip() or "the weather",
+            passages=drawn.passages,
+            facts=drawn.facts,
+            distraction=pool.other_subject(task_id),
         )
+
+
+class _Pool:
+    """The pages in turn, each with the passages that are left and the facts of each."""
+
+    def __init__(self, pages: Sequence[WebPage], seed: int) -> None:
+        self._seed = seed
+        self._queue = list(pages)
+        self._left: dict[str, dict[Span, list[Fact]]] = {}
+
+    def draw(self, kind: QuestionType) -> tuple[WebPage, Drawn] | None:
+        """The next page with passages for a type; its other passages come after those of all other pages."""
+        for place, page in enumerate(self._queue):
+            drawn = self._drawn(page, kind)
+            if drawn is not None:
+                for passage in drawn.passages:
+                    del self._left[page.page_id][passage]
+                self._queue.append(self._queue.pop(place))
+                return page, drawn
+        return None
+
+    def other_subject(self, task_id: str) -> str:
+        """The title of another page that names a subject, drawn by the task."""
+        first = int(_rank(self._seed, task_id), 16) % min(SUBJECTS, len(self._queue))
+        titles = (" ".join(page.title.split()) for page in self._queue[first:-1])
+        return next((title for title in titles if 4 < len(title) <= 60 and not _NO_SUBJECT.match(title)), "the weather")
+
+    def _passages(self, page: WebPage) -> dict[Span, list[Fact]]:
+        if page.page_id not in self._left:
+            shuffled = sorted(passages_of(page), key=lambda span: _rank(self._seed, page.page_id, span.start))
+            self._left[page.page_id] = {passage: facts_of(page, passage) for passage in shuffled}
+        return self._left[page.page_id]
+
+    def _drawn(self, page: WebPage, kind: QuestionType) -> Drawn | None:
+        """The first passage with a sentence of its own for each part."""
+        for passage, facts in self._passages(page).items():
+            ordered = sorted(facts, key=lambda fact: _rank(self._seed, page.page_id, *fact))
+            chosen: list[Fact] = []
+            for part in kind.part_types():
+                used = [one.span for one in chosen]
+                free = [fact for fact in ordered if fact.kind in part.answers and fact.span not in used]
+                chosen += sorted(free, key=lambda fact: part.answers.index(fact.kind))[:1]
+            if len(chosen) == len(kind.part_types()):
+                return Drawn((passage,), tuple(chosen))
+        return None

@@ -17,13 +17,32 @@ from builder.generating.call_estimate import TokenPrice
 from builder.generating.chat_prompts import ChatRequest, prompt_ids
 from builder.generating.drawn_passages import WritingTask
 from builder.generating.failed_requests import FailedRequests
-from builder.generating.generated_question import GeneratedQuestion
-from builder.generating.question_draft import write_request
-from builder.generating.question_filters import FILTERS, NO_REPLY, THRESHOLDS, Failure, KnownTexts, checked, read_reply
+from builder.generating.generated_question import GeneratedQuestion, as_question
+from builder.generating.question_draft import Ask, QuestionDraft, write_draft
+from builder.generating.question_filters import (
+    FILTERS,
+    NO_REPLY,
+    THRESHOLDS,
+    Failure,
+    KnownTexts,
+    checked,
+    gold_failure,
+    same_answer_failure,
+    surely_wrong,
+)
 from builder.generating.question_reader import QuestionReader
 from builder.generating.question_types import TYPES_FILE, question_types
 from builder.generating.reply_file import ChatModel, ReplyFile
-from edu_rag.errors import NoReplyError, SubmissionError
+from builder.generating.wrong_answers import (
+    N_WRONG,
+    fit_wrong,
+    in_order_of,
+    page_candidates,
+    read_wrong,
+    wrong_choices,
+    wrong_request,
+)
+from edu_rag.errors import NoReplyError, RecordError, SubmissionError
 from edu_rag.files.jsonl import write_json, write_records
 from edu_rag.processes.worker_threads import in_order
 from edu_rag.progress import Stage
@@ -37,12 +56,14 @@ MAX_KEPT_REPLY = 4_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateSettings:
-    """How questions are made. `n_asks`: how often the reader gets each question with choices; `dataset` is for the
-    report.
+    """How questions are made: `n` of them, each from up to `tries` passages. `n_asks`: how often the reader gets each
+    question with choices; `dataset` is for the report.
     """
 
     dataset: str
     seed: int
+    n: int = 1
+    tries: int = 1
     n_asks: int = 2
     with_choices: bool = True
     n_workers: int = 1
@@ -53,7 +74,7 @@ class Outcome:
     """The result of a task: a question, a failure, or both if the question failed a filter."""
 
     task: WritingTask
-    reply: str
+    replies: Sequence[str]
     found: GeneratedQuestion | None
     failure: Failure | None
 
@@ -67,21 +88,26 @@ class Generator:
         self.used: dict[str, Counter[str]] = {"writer": Counter(), "reader": Counter()}
         """Calls and tokens of each role, kept replies included, so that a resumed run reports the same."""
         self._failed = {role: FailedRequests() for role in self.used}
+        self._reader = QuestionReader(lambda request: self._reply_to("reader", self.reader, request), settings.n_asks)
 
-    def outcomes(self, tasks: Sequence[WritingTask], known: Iterable[str]) -> list[Outcome]:
-        """The result of each task, in order. `known` are the texts of questions that exist."""
-        with Stage("write", len(tasks)) as stage:
-            replies: list[str | Failure] = []
-            for reply in in_order(self._write, tasks, self.settings.n_workers):
-                replies.append(reply)
-                stage.add(NO_REPLY if isinstance(reply, Failure) else "done")
-        texts = KnownTexts(known)
-        done = []
-        with Stage("check", len(tasks), bad="rejected") as stage:
-            items = list(zip(tasks, replies, strict=True))
-            for outcome in in_order(self._check, items, self.settings.n_workers):
-                done.append(_without_duplicate(outcome, texts))
-                stage.add("kept" if done[-1].failure is None else done[-1].failure.filter)
+    def outcomes(self, rounds: Sequence[Sequence[WritingTask]], known: Iterable[str]) -> list[Outcome]:
+        """The result of each task, in order. `known` are the texts of questions that exist.
+
+        A question that failed is made from another passage in the next round.
+        """
+        texts, done = KnownTexts(known), []
+        wanted = set(range(len(rounds[0])))
+        for number, tasks in enumerate(rounds, 1):
+            asked = [place for place in range(len(tasks)) if place in wanted]
+            if not asked:
+                break
+            with Stage(f"try {number}", len(asked), bad="rejected") as stage:
+                found = in_order(self._made, [tasks[place] for place in asked], self.settings.n_workers)
+                for place, outcome in zip(asked, found, strict=True):
+                    done.append(_without_duplicate(outcome, texts))
+                    if done[-1].failure is None:
+                        wanted.remove(place)
+                    stage.add("kept" if done[-1].failure is None else done[-1].failure.filter)
         return done
 
     def _reply_to(self, role: str, model: ChatModel, request: ChatRequest) -> str:
@@ -96,25 +122,48 @@ class Generator:
             self.used[role].update(calls=1, input_tokens=kept.n_input, output_tokens=kept.n_output)
         return kept.text
 
-    def _write(self, task: WritingTask) -> str | Failure:
+    def _made(self, task: WritingTask) -> Outcome:
+        replies: list[str] = []
         try:
-            return self._reply_to("writer", self.writer, write_request(task))
+            found = self._question(task, replies)
+            failure = checked(found, self._reader) if isinstance(found, GeneratedQuestion) else found
         except NoReplyError as error:
-            return Failure(NO_REPLY, f"writer: {error.what}")
+            return Outcome(task=task, replies=replies, found=None, failure=Failure(NO_REPLY, error.what))
+        made = found if isinstance(found, GeneratedQuestion) else None
+        return Outcome(task=task, replies=replies, found=made, failure=failure)
 
-    def _check(self, item: tuple[WritingTask, str | Failure]) -> Outcome:
-        task, reply = item
-        if isinstance(reply, Failure):
-            return Outcome(task=task, reply="", found=None, failure=reply)
-        made = read_reply(task, reply, with_choices=self.settings.with_choices)
-        if isinstance(made, Failure):
-            return Outcome(task=task, reply=reply, found=None, failure=made)
-        reader = QuestionReader(lambda request: self._reply_to("reader", self.reader, request), self.settings.n_asks)
+    def _question(self, task: WritingTask, replies: list[str]) -> GeneratedQuestion | Failure:
+        """The question with its choices. The writer's replies are added to a list, for the record."""
+
+        def ask(request: ChatRequest) -> str:
+            replies.append(self._reply_to("writer", self.writer, request))
+            return replies[-1]
+
         try:
-            failure = checked(made, reader)
-        except NoReplyError as error:
-            failure = Failure(NO_REPLY, f"reader: {error.what}")
-        return Outcome(task=task, reply=reply, found=made, failure=failure)
+            draft = write_draft(task, ask)
+        except RecordError as error:
+            return Failure("reply", str(error))
+        failure = same_answer_failure(draft, task, self._reader)
+        if failure is not None or not (self.settings.with_choices and task.type.answerable):
+            return failure or as_question(task, draft)
+        failure = gold_failure(draft, task, self._reader)
+        if failure is not None:
+            return failure
+        fit = [self._wrong(task, draft, place, ask) for place in range(len(draft.parts))]
+        wrong = wrong_choices(task.type, draft.parts, fit)
+        if len(wrong) < N_WRONG:
+            return Failure("wrong-answers", f"{' and '.join(str(len(some)) for some in fit)} are fit to be choices")
+        return as_question(task, draft, wrong)
+
+    def _wrong(self, task: WritingTask, draft: QuestionDraft, place: int, ask: Ask) -> list[str]:
+        """Wrong answers to a part: of the page if it has enough of the same kind, or else the model's as well."""
+        part, fact = draft.parts[place], task.fact_texts()[place]
+        fit = fit_wrong(in_order_of(task.task_id, page_candidates(task, place)), part, fact)
+        kept = surely_wrong(fit, part, task, place, self._reader)
+        if len(kept) < N_WRONG and task.facts[place].kind != "meaning":
+            more = fit_wrong([*kept, *in_order_of(task.task_id, read_wrong(ask(wrong_request(part))))], part, fact)
+            kept += surely_wrong(more[len(kept) :], part, task, place, self._reader)
+        return kept[:N_WRONG]
 
     def report(self, outcomes: Sequence[Outcome], price: TokenPrice) -> dict[str, Any]:
         """Settings, pinned models and prompts, the yield of each filter, by type, and what the calls used."""
@@ -124,6 +173,8 @@ class Generator:
         return {
             "dataset": s.dataset,
             "seed": s.seed,
+            "wanted": s.n,
+            "tries": s.tries,
             "n_asks": s.n_asks,
             "with_choices": s.with_choices,
             "thresholds": THRESHOLDS,
@@ -165,9 +216,16 @@ def _by_type(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
 
 def _rejected(outcome: Outcome, failure: Failure) -> dict[str, Any]:
     task = outcome.task
-    spans = [{"start": start, "end": end} for start, end in task.passages]
-    line = {"id": task.task_id, "question_type": task.type.name, "filter": failure.filter, "reason": failure.reason}
-    line |= {"page": task.page.url, "made_from": spans, "reply": outcome.reply[:MAX_KEPT_REPLY]}  # type: ignore[dict-item]
+    line: dict[str, Any] = {
+        "id": task.task_id,
+        "question_type": task.type.name,
+        "filter": failure.filter,
+        "reason": failure.reason,
+        "page": task.page.url,
+        "made_from": [{"start": start, "end": end} for start, end in task.passages],
+        "facts": task.fact_texts(),
+        "replies": [text[:MAX_KEPT_REPLY] for text in outcome.replies],
+    }
     return line | ({"question": outcome.found.line()} if outcome.found is not None else {})
 
 

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from builder.generating.drawn_passages import WritingTask
-from builder.generating.question_draft import QuestionDraft
+from builder.generating.question_draft import QuestionDraft, QuestionPart
 from edu_rag.gold import Gold
-from edu_rag.records import LABELS, Question, Span, WebPage
+from edu_rag.records import LABELS, Question, Span
 
 SPLIT = "generated"
 UNKNOWN = ("I don't know", "I do not know", "The pages do not answer this question")
 """Accepted texts of a question that is out of scope: an answer that equals one of them is right by the rules."""
-MIN_QUOTE_WORDS = 3
-_WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"(?<!\w)[-−]?\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedQuestion:
-    """A question as systems get it, its gold, its task, and its evidence: spans of the task's page."""
+    """A question as systems get it, its gold, its task, and the parts that it was put together from."""
 
     question: Question
     gold: Gold
     task: WritingTask
-    evidence: tuple[Span, ...]
-    wrong: tuple[str, ...] = ()
+    parts: tuple[QuestionPart, ...]
+
+    @property
+    def evidence(self) -> tuple[Span, ...]:
+        """The sentences that state the answer; none if it is out of scope."""
+        return tuple(fact.span for fact in self.task.facts) if self.task.type.answerable else ()
 
     def evidence_texts(self) -> list[str]:
         """The spans, cut from the page."""
@@ -52,33 +52,10 @@ class GeneratedQuestion:
         }
 
 
-def _numbers_match(words: Sequence[str], quote: str, found: re.Match[str]) -> bool:
-    """Whether a quote and where it was found have the same numbers, with signs and points, also at both ends."""
-    start = max(0, found.start() - 2) if words[0][0].isdigit() else found.start()
-    end = found.end() + 2 if words[-1][-1].isdigit() else found.end()
-    return _NUMBER.findall(quote) == _NUMBER.findall(found.string[start:end])
-
-
-def quoted_span(page: WebPage, passages: Sequence[Span], quote: str) -> Span | None:
-    """The sentences of the passages in which a quote is, word for word; None if it is in none of them.
-
-    Case, punctuation and white space may differ, numbers may not: models change quotation marks and add a full stop.
-    What is returned is the page's own text. A quote of fewer than MIN_QUOTE_WORDS words could be anywhere.
-    """
-    words = _WORD.findall(quote)
-    if min(len(words), len(quote.split())) < MIN_QUOTE_WORDS:  # "don't go" and "3.5.2" are not three
-        return None
-    pattern = re.compile(r"\b" + r"\W+".join(words) + r"\b", re.IGNORECASE)
-    for start, end in passages:
-        found = next(
-            (one for one in pattern.finditer(page.text, start, end) if _numbers_match(words, quote, one)), None
-        )
-        if found is not None:
-            touched = [s for s in page.sentences if s.start < found.end() and s.end > found.start()]
-            return Span(
-                min([found.start(), *(s.start for s in touched)]), max([found.end(), *(s.end for s in touched)])
-            )
-    return None
+def _as_choice(text: str) -> str:
+    """A choice as others are written: a first word in lower case begins with a capital letter."""
+    word = text.split()[0]
+    return text[0].upper() + text[1:] if len(word) > 2 and word.islower() and word.isalpha() else text
 
 
 def _mixed(answer: str, wrong: Sequence[str], task_id: str) -> dict[str, str]:
@@ -87,24 +64,23 @@ def _mixed(answer: str, wrong: Sequence[str], task_id: str) -> dict[str, str]:
     return dict(zip(LABELS, texts, strict=False))
 
 
-def as_question(
-    task: WritingTask, draft: QuestionDraft, evidence: Sequence[Span], *, with_choices: bool
-) -> GeneratedQuestion:
+def as_question(task: WritingTask, draft: QuestionDraft, wrong: Sequence[str] = ()) -> GeneratedQuestion:
     """The records of a written question. One that is out of scope is free text; its gold is "I don't know"."""
     choices: Mapping[str, str] = {}
     if not task.type.answerable:
         gold = Gold(question_id=task.task_id, texts=UNKNOWN)
-    elif with_choices:
-        choices = _mixed(draft.answer, draft.wrong, task.task_id)
-        label = next(label for label, text in choices.items() if text == draft.answer)
+    elif wrong:
+        answer = _as_choice(draft.answer)
+        choices = _mixed(answer, [_as_choice(text) for text in wrong], task.task_id)
+        label = next(label for label, text in choices.items() if text == answer)
         gold = Gold(question_id=task.task_id, answer=label)
     else:
         gold = Gold(question_id=task.task_id, texts=(draft.answer,))
     question = Question(
         question_id=task.task_id,
-        text=draft.text(),
+        text=draft.text,
         choices=choices,
         kind="multiple_choice" if choices else "free_text",
         split=SPLIT,
     )
-    return GeneratedQuestion(question=question, gold=gold, task=task, evidence=tuple(evidence), wrong=draft.wrong)
+    return GeneratedQuestion(question=question, gold=gold, task=task, parts=draft.parts)

@@ -1,46 +1,67 @@
-"""Read a writer's reply into a question, or report its fault. Replies are hostile input: bounded, and read strictly."""
+"""Ask for a question in small steps, and read the replies: each is one line, a form that small models keep.
+
+The answer and its evidence need no reading: rules choose them before a model is asked. A model writes the question
+that asks for the answer, and for some types a second line (a remark, a situation, a shorter question). Replies are
+hostile input: bounded, and read strictly.
+"""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import permutations
+from typing import NamedTuple
 
-import msgspec
-
+from builder.evidence.telling_words import english_stems
 from builder.generating.chat_prompts import ChatRequest, fenced, filled
 from builder.generating.drawn_passages import WritingTask
+from builder.generating.fact_answers import glossary_of
 from builder.generating.question_types import QuestionType
 from builder.question_sets.question_files import tidy
-from builder.question_sets.question_flags import is_context_bound, is_meta_choice
+from builder.question_sets.question_flags import is_context_bound
 from edu_rag.errors import RecordError
-from edu_rag.files.jsonl import parse_json
 from edu_rag.prompt_text import untagged
 
 MAX_REPLY_CHARACTERS = 20_000
-MAX_QUESTION_CHARACTERS = 800
-MAX_ANSWER_CHARACTERS = 300
-N_WRONG = 3
-MAX_QUOTES = 4
-WRITE_TOKENS = 512
+MAX_QUESTION_CHARACTERS = 400
+"""Of one line of a reply."""
+MIN_QUESTION_WORDS = 4
+MAX_ADDED_WORDS = 20
+"""Of a remark or a situation."""
+LINE_TOKENS = 96
 _POINTS_OUTSIDE = re.compile(
-    r"\b(?:the|this|given|above) (?:text|passages?|excerpts?|paragraphs?|article|sentence|context)\b|passage_\d",
+    r"\b(?:the|this|given|above|that) (?:text|passages?|excerpts?|paragraphs?|article|sentences?|context|figures?"
+    r"|tables?|images?|author|example|study|statement|gap|blank|missing|following)\b|passage_\d|according to|mentioned"
+    r"|described|discussed|earlier|\bstated\b|_{2,}",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"\b(?:what|which|who|whose|whom|where|when|why|how)\b", re.IGNORECASE)
+_OPEN_PRONOUN = re.compile(
+    r"\b(?:this|these|those)\b|\b(?:what|which|who|where|when|why|how)(?: \w+)?"
+    r" (?:do|does|did|is|are|was|were|has|have|can) (?:it|they|he|she|its|their)\b",
+    re.IGNORECASE,
+)
+"""What a question that comes first must not have: nothing before it is meant."""
+_LABEL = re.compile(r"^[\W_]*(?:question|remark|person|short)[\W_]*:\s*", re.IGNORECASE)
+_BEFORE_OBJECT = re.compile(r"\b(?:of|in|on|by|for|with|from|to|into|through|between|than|about|at|around|within)\s$")
+
+Ask = Callable[[ChatRequest], str]
 
 
-class QuestionDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of the form in the prompt, tidied; the other fields of a reply are left out."""
+class QuestionPart(NamedTuple):
+    """A question about one sentence, and its answer; tidied. `answer` is blank where it is out of scope."""
 
     question: str
     answer: str = ""
-    evidence: tuple[str, ...] = ()
-    wrong: tuple[str, ...] = ()
     before: str = ""
 
-    def text(self) -> str:
-        """The question as a system gets it; a message before it is numbered, as in the paper's example."""
-        return f"(1) {self.before} (2) {self.question}" if self.before else self.question
+
+class QuestionDraft(NamedTuple):
+    """A question as systems get it, its answer, and the parts that it was put together from."""
+
+    text: str
+    answer: str
+    parts: tuple[QuestionPart, ...]
 
 
 def without_thinking(reply: str) -> str:
@@ -48,87 +69,149 @@ def without_thinking(reply: str) -> str:
     return reply.rpartition("</think>")[2].strip()
 
 
-def _reply_form(kind: QuestionType) -> str:
-    form: dict[str, object] = {"before": "..."} if kind.before else {}
-    form["question"] = "..."
-    if kind.answerable:
-        form |= {"answer": "...", "evidence": ["..."] * kind.passages, "wrong": ["..."] * N_WRONG}
-    return json.dumps(form)
-
-
-def _other_subject(task: WritingTask) -> str:
-    """The title of another page between tags: it is outside text as well."""
-    return f"\n<other_subject>\n{untagged(task.distraction)}\n</other_subject>"
-
-
-def write_request(task: WritingTask) -> ChatRequest:
-    """The request for one question."""
-    kind = task.type
-    values = {
-        "passages": fenced(task.texts()) + (_other_subject(task) if kind.distraction else ""),
-        "type": kind.name,
-        "description": kind.description,
-        "ask": kind.ask,
-        "form": _reply_form(kind),
-    }
-    return filled("write-v1" if kind.answerable else "write-out-of-scope-v1", values, WRITE_TOKENS)
-
-
-def read_draft(reply: str, kind: QuestionType) -> QuestionDraft:
-    """The question of a reply. Raises RecordError with the fault; the reply's other fields are left out."""
+def read_line(reply: str) -> str:
+    """The first line of a reply, tidied, without its label. Raises RecordError with the fault."""
     if len(reply) > MAX_REPLY_CHARACTERS:
         raise RecordError("reply", f"has over {MAX_REPLY_CHARACTERS:,} characters")
-    text = without_thinking(reply)
-    begin, end = text.find("{"), text.rfind("}")
-    if not 0 <= begin < end:
-        raise RecordError("reply", "holds no JSON object")
-    try:
-        values = parse_json(text[begin : end + 1].encode("utf-8", "surrogatepass"))
-        draft = msgspec.convert(_with_list(values), QuestionDraft)
-    except (ValueError, msgspec.ValidationError) as error:
-        raise RecordError("reply", str(error)[:200]) from None
-    return _checked(_tidied(draft, kind), kind)
+    line = tidy(_LABEL.sub("", without_thinking(reply).partition("\n")[0])).strip('*" ')
+    if not line:
+        raise RecordError("reply", "is blank")
+    if len(line) > MAX_QUESTION_CHARACTERS:
+        raise RecordError("reply", f"has over {MAX_QUESTION_CHARACTERS} characters")
+    if not line.isprintable():
+        raise RecordError("reply", "holds characters that cannot be printed")
+    return line
 
 
-def _with_list(value: object) -> object:
-    """A single quote of evidence as a list: models write both."""
-    if isinstance(value, dict) and isinstance(value.get("evidence"), str):
-        return value | {"evidence": [value["evidence"]]}
-    return value
+def first_requests(task: WritingTask) -> list[ChatRequest]:
+    """The requests for the plain question of each part. One that is out of scope gets the whole passage."""
+    if not task.type.answerable:
+        return [filled("write-out-of-scope-v2", {"passages": fenced(task.texts())}, LINE_TOKENS)]
+    if task.type.join == "differ":
+        return []
+    return [
+        filled(
+            "write-v2",
+            {"passages": fenced([text]), "answer": untagged(answer), "begins": kind.begins},
+            LINE_TOKENS,
+        )
+        for kind, text, answer in zip(task.type.part_types(), task.fact_texts(), task.answers(), strict=True)
+    ]
 
 
-def _tidied(draft: QuestionDraft, kind: QuestionType) -> QuestionDraft:
-    before = tidy(draft.before) if kind.before else ""
-    if not kind.answerable:
-        return QuestionDraft(question=tidy(draft.question), before=before)
-    return QuestionDraft(
-        question=tidy(draft.question),
-        answer=tidy(draft.answer),
-        evidence=tuple(tidy(quote) for quote in draft.evidence),
-        wrong=tuple(tidy(text) for text in draft.wrong),
-        before=before,
-    )
+def write_draft(task: WritingTask, ask: Ask) -> QuestionDraft:
+    """The question of a task. Raises RecordError if a reply has a fault."""
+    if task.type.join == "differ":
+        glossary = {meaning: term for term, meaning in glossary_of(task.page).items()}
+        return joined(task.type, [QuestionPart(glossary[meaning], meaning) for meaning in task.answers()])
+    parts = []
+    requests = zip(task.type.part_types(), first_requests(task), task.answers(), strict=True)
+    for kind, request, answer in requests:
+        plain = QuestionPart(read_line(ask(request)), tidy(answer) if kind.answerable else "")
+        _check(plain)
+        parts.append(_changed(plain, kind, task, ask))
+    for one, other in permutations(parts, 2):
+        if holds_answer(f"{one.question} {one.answer}", other.answer):
+            raise RecordError("question", "one part holds the answer to the other")
+    return joined(task.type, parts)
 
 
-def _faults(draft: QuestionDraft, kind: QuestionType) -> Iterator[tuple[bool, str, str]]:
-    yield not draft.question, "question", "is blank"
-    yield kind.before and not draft.before, "before", "is blank"
-    yield len(draft.text()) > MAX_QUESTION_CHARACTERS, "question", f"has over {MAX_QUESTION_CHARACTERS} characters"
-    outside = is_context_bound(draft.text()) or _POINTS_OUTSIDE.search(draft.text()) is not None
-    yield outside, "question", "refers to something outside of it"
-    yield not draft.text().isprintable(), "question", "holds characters that cannot be printed"
-    if kind.answerable:
-        answers = (draft.answer, *draft.wrong)
-        yield not all(answers), "answer", "an answer is blank"
-        yield len(draft.wrong) != N_WRONG, "wrong", f"has {len(draft.wrong)} answers, not {N_WRONG}"
-        yield any(len(text) > MAX_ANSWER_CHARACTERS for text in answers), "answer", "is too long"
-        yield not all(text.isprintable() for text in answers), "answer", "holds characters that cannot be printed"
-        yield any(is_meta_choice(text) for text in answers), "wrong", "an answer refers to the other answers"
-        yield not 1 <= len(draft.evidence) <= MAX_QUOTES, "evidence", f"has {len(draft.evidence)} quotes"
-
-
-def _checked(draft: QuestionDraft, kind: QuestionType) -> QuestionDraft:
-    for is_fault, where, what in _faults(draft, kind):
+def _check(part: QuestionPart) -> None:
+    for is_fault, what in _faults(part):
         if is_fault:
-            raise RecordError(where, what)
-    return draft
+            raise RecordError("question", what)
+
+
+def _faults(part: QuestionPart) -> Iterator[tuple[bool, str]]:
+    text = part.question
+    yield is_context_bound(text) or _POINTS_OUTSIDE.search(text) is not None, "refers to something outside of it"
+    yield len(text.split()) < MIN_QUESTION_WORDS, f"has under {MIN_QUESTION_WORDS} words"
+    yield not text.endswith("?") or text.count("?") > 1 or not _ASKS.search(text), "does not ask for one thing"
+    yield _OPEN_PRONOUN.search(text) is not None, "has a pronoun for something outside of it"
+    yield holds_answer(text, part.answer), "holds the answer"
+
+
+def holds_answer(text: str, answer: str) -> bool:
+    """Whether a text has all telling words of an answer; the numbers of one without words."""
+    stems = set(english_stems(answer))
+    return bool(stems) and stems <= set(english_stems(text))
+
+
+def _changed(part: QuestionPart, kind: QuestionType, task: WritingTask, ask: Ask) -> QuestionPart:
+    """The plain question in the form of its type."""
+    if kind.change == "before":
+        return _after_message(part, task)
+    if not kind.change:
+        return part
+    given = task.distraction if kind.change == "remark" else part.question
+    request = filled("write-change-v1", {"passages": fenced([given]), "ask": kind.ask}, LINE_TOKENS)
+    line = read_line(ask(request))
+    if kind.change == "short":
+        return _shortened(part, line)
+    is_added = "?" not in line and len(line.split()) <= MAX_ADDED_WORDS and not holds_answer(line, part.answer)
+    if not is_added or _POINTS_OUTSIDE.search(line):
+        raise RecordError("question", f"the {kind.change} asks something, is too long, or gives the answer away")
+    added = line.rstrip(".!, ")
+    if kind.change == "remark":
+        return part._replace(question=f"{added}, but {_within(part.question)}")
+    if not re.match(r"(?:I am|I have|I work|I want|I need|I'm|My|As an?) ", added):
+        raise RecordError("question", "the situation is not a person's")
+    return part._replace(question=f"{added}. {part.question}")
+
+
+def _shortened(part: QuestionPart, line: str) -> QuestionPart:
+    """A shorter question has at most one word that the longer one does not have."""
+    short = part._replace(question=line)
+    n_new = len(set(english_stems(line)) - set(english_stems(part.question)))
+    if len(line) >= len(part.question) or n_new > 1:
+        raise RecordError("question", "is not a shorter form of the plain question")
+    _check(short)
+    return short
+
+
+def _after_message(part: QuestionPart, task: WritingTask) -> QuestionPart:
+    """A message that names a term of the question, and the question with a pronoun for it."""
+    terms = [term for term in glossary_of(task.page) if not holds_answer(term, part.answer)]
+    for term in sorted(terms, key=len, reverse=True):
+        spelled = rf"\b(?:(?:an?|the) )?({re.escape(term)}(?:e?s)?)\b(?! (?:\w*ing|with|that|which|of|in)\b)"
+        found = re.search(spelled, part.question, re.IGNORECASE)
+        if found is None or found.start() == 0 or re.match(r"[-’'/]", part.question[found.end() :]):
+            continue
+        is_object = _BEFORE_OBJECT.search(part.question[: found.start()]) is not None
+        many = found[1].endswith("s") and not found[1].endswith("ss")
+        pronoun = ("them" if is_object else "they") if many else "it"
+        question = part.question[: found.start()] + pronoun + part.question[found.end() :]
+        return part._replace(question=question, before=f"I would like to know about {found[0].removeprefix('The ')}.")
+    raise RecordError("question", "names no term that a message before it could name")
+
+
+def asked_text(kind: QuestionType, part: QuestionPart) -> str:
+    """What one part asks, alone."""
+    return f"What is {part.question}?" if kind.join == "differ" else f"{part.before} {part.question}".strip()
+
+
+def joined(kind: QuestionType, parts: Sequence[QuestionPart]) -> QuestionDraft:
+    """One question of all parts. A message before it is numbered, as in the paper's example."""
+    first, last = parts[0], parts[-1]
+    text = f"(1) {first.before} (2) {first.question}" if first.before else first.question
+    if kind.join == "differ":
+        text = f"How do {first.question} and {last.question} differ?"
+    elif kind.join == "and":
+        text = f"{first.question.rstrip('? ')}, and {_within(last.question)}"
+    elif kind.join == "also":
+        text = f"{first.question} Also, {_within(last.question)}"
+    return QuestionDraft(text, combined(kind, parts, [part.answer for part in parts]), tuple(parts))
+
+
+def combined(kind: QuestionType, parts: Sequence[QuestionPart], answers: Sequence[str]) -> str:
+    """The answer to all parts, from an answer to each."""
+    if kind.join == "differ":
+        return "; ".join(f"{part.question}: {answer}" for part, answer in zip(parts, answers, strict=True))
+    return "; ".join(answers)
+
+
+def _within(question: str) -> str:
+    """A question as a later part of a sentence: its first word in lower case if it is a question word or the like."""
+    word, _, rest = question.partition(" ")
+    begins = _ASKS.fullmatch(word) or word in ("In", "At", "By", "On", "From", "During", "After", "For")
+    return f"{word.lower()} {rest}" if begins else question

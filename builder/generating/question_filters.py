@@ -3,10 +3,11 @@
 | filter | what it asks |
 |---|---|
 | no-reply | does each request get a reply that is neither empty nor cut? |
-| reply | is the reply a question in the form that was asked for? |
-| span | is the quoted evidence on the page, the same words in the same order? |
+| reply | does each reply do what was asked for, and can the question be asked alone? |
+| same-answer | does the reader, without choices, give the same answer with the sentence? |
+| one-right-choice | does the reader take the answer for right, seen alone? |
+| wrong-answers | are three fit to be choices, and does the reader take each for wrong, seen alone? |
 | leak | does the page hold the question itself? (the labeller `leaks` of a build) |
-| one-right-choice | do the choices differ, and does the reader take exactly the gold for right? |
 | answerable | is the reader right with the evidence, in every order of the choices? |
 | needs-span | is the reader wrong at least once without it? |
 | duplicate | is it unlike every question of the dataset and every one that was kept before? |
@@ -17,20 +18,29 @@ given the passages that it was made from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from builder.generating.drawn_passages import WritingTask
-from builder.generating.generated_question import GeneratedQuestion, as_question, quoted_span
-from builder.generating.question_draft import read_draft
-from builder.generating.question_reader import LEAST_F1, QuestionReader, says_unknown
+from builder.generating.generated_question import GeneratedQuestion
+from builder.generating.question_draft import QuestionDraft, QuestionPart, asked_text
+from builder.generating.question_reader import LEAST_F1, QuestionReader, agrees, says_unknown
+from builder.generating.wrong_answers import N_WRONG
 from builder.labels.leaks import LeakIndex
-from builder.question_sets.question_flags import has_duplicate_choices, plain
-from edu_rag.errors import RecordError
-from edu_rag.records import Span
+from builder.question_sets.question_flags import plain
 
 NO_REPLY = "no-reply"
-FILTERS = (NO_REPLY, "reply", "span", "leak", "one-right-choice", "answerable", "needs-span", "duplicate")
+FILTERS = (
+    NO_REPLY,
+    "reply",
+    "same-answer",
+    "one-right-choice",
+    "wrong-answers",
+    "leak",
+    "answerable",
+    "needs-span",
+    "duplicate",
+)
 LEAST_ALIKE = 90.0
 """Two questions are near-duplicates from this share of equal letters (rapidfuzz, 0 to 100), with their words sorted."""
 
@@ -42,30 +52,18 @@ class Failure(NamedTuple):
     reason: str
 
 
-def read_reply(task: WritingTask, reply: str, *, with_choices: bool) -> GeneratedQuestion | Failure:
-    """The question of a reply with its evidence on the page, or the filter `reply` or `span` that it fails."""
-    try:
-        draft = read_draft(reply, task.type)
-        spans = _spans(task, draft.evidence)
-        if isinstance(spans, Failure):
-            return spans
-        return as_question(task, draft, spans, with_choices=with_choices)
-    except RecordError as error:
-        return Failure("reply", str(error))
+def same_answer_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader) -> Failure | None:
+    """The filter `same-answer`: with the sentence, the reader gives the same answer to each part in its own words.
 
-
-def _spans(task: WritingTask, quotes: Sequence[str]) -> list[Span] | Failure:
-    """The quotes as spans of the page, each once. A task of several passages needs a quote of each."""
-    spans: list[Span] = []
-    for quote in quotes:
-        span = quoted_span(task.page, task.passages, quote)
-        if span is None:
-            return Failure("span", f"not in the passages, or too short: {quote[:200]}")
-        spans.append(span)
-    n_quoted = sum(any(start <= span.start < end for span in spans) for start, end in task.passages)
-    if n_quoted < task.type.passages and task.type.answerable:
-        return Failure("span", f"{n_quoted} of {task.type.passages} passages are quoted")
-    return sorted(set(spans))
+    A question of how two things differ passes: it has no such parts.
+    """
+    if not task.type.answerable or task.type.join == "differ":
+        return None
+    for part, fact in zip(draft.parts, task.fact_texts(), strict=True):
+        answer = reader.answer(asked_text(task.type, part), [fact])
+        if not agrees(answer, part.answer):
+            return Failure("same-answer", f"the reader answers {answer[:200]!r}, not {part.answer[:200]!r}")
+    return None
 
 
 def leak_failure(found: GeneratedQuestion) -> Failure | None:
@@ -74,48 +72,48 @@ def leak_failure(found: GeneratedQuestion) -> Failure | None:
     return Failure("leak", f"characters {leaks[0].start} to {leaks[0].end} of the page") if leaks else None
 
 
-def choices_failure(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
-    """The filter `one-right-choice`. Questions without choices pass."""
-    if not found.question.choices:
-        return None
-    if has_duplicate_choices(found.question.choices):
-        return Failure("one-right-choice", "two choices are the same")
-    taken = reader.right_letters(found)
-    if taken == {found.gold.answer}:
-        return None
-    letters = ", ".join(sorted(taken)) or "none"
-    return Failure("one-right-choice", f"the reader takes {letters} for right, the gold is {found.gold.answer}")
+def gold_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader) -> Failure | None:
+    """The filter `one-right-choice`: the reader takes the answer to each part for right, seen alone."""
+    for part, fact in zip(draft.parts, task.fact_texts(), strict=True):
+        if not reader.takes_for_right(asked_text(task.type, part), part.answer, fact):
+            return Failure("one-right-choice", f"the reader takes {part.answer[:200]!r} for wrong")
+    return None
+
+
+def surely_wrong(
+    texts: Iterable[str], part: QuestionPart, task: WritingTask, place: int, reader: QuestionReader
+) -> list[str]:
+    """The first three wrong answers that the reader takes for wrong, each seen alone; it sees up to twice as many."""
+    kept: list[str] = []
+    question, fact = asked_text(task.type, part), task.fact_texts()[place]
+    for text in list(texts)[: 2 * N_WRONG]:
+        if len(kept) < N_WRONG and not reader.takes_for_right(question, text, fact):
+            kept.append(text)
+    return kept
 
 
 def answerable_failure(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
     """The filter `answerable`: right in every order with the evidence; "I don't know" where it is out of scope."""
     if not found.task.type.answerable:
-        answer = reader.answer(found, found.task.texts())
+        answer = reader.answer(found.question.text, found.task.texts())
         return None if says_unknown(answer) else Failure("answerable", f"the reader answers: {answer[:200]}")
-    n_right, n_asked = reader.n_right(found, found.evidence_texts())
-    if n_right == n_asked:
+    if reader.is_always_right(found, found.evidence_texts()):
         return None
-    return Failure("answerable", f"the reader is right {n_right} of {n_asked} times with the evidence")
+    return Failure("answerable", "the reader is wrong with the evidence")
 
 
 def needs_span_failure(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
     """The filter `needs-span`: wrong at least once without the evidence. Questions out of scope pass."""
     if not found.task.type.answerable:
         return None
-    n_right, n_asked = reader.n_right(found, ())
-    if n_right < n_asked:
+    if not reader.is_always_right(found, ()):
         return None
-    return Failure("needs-span", f"the reader is right {n_right} of {n_asked} times without the evidence")
+    return Failure("needs-span", "the reader is always right without the evidence")
 
 
 def checked(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
     """The first filter from `leak` to `needs-span` that the question fails; later ones are not asked."""
-    return (
-        leak_failure(found)
-        or choices_failure(found, reader)
-        or answerable_failure(found, reader)
-        or needs_span_failure(found, reader)
-    )
+    return leak_failure(found) or answerable_failure(found, reader) or needs_span_failure(found, reader)
 
 
 class KnownTexts:

@@ -16,10 +16,12 @@ from edu_rag.records import LABELS
 Ask = Callable[[ChatRequest], str]
 LETTER_TOKENS = 32
 ANSWER_TOKENS = 96
+YES_TOKENS = 8
 LEAST_F1 = 0.5
 """The share of words that an answer in words and the gold need to have in common (F1) to count as the same."""
+MOST_WORDS = 40
+"""Of an answer that may hold the right one among others."""
 _ONE_LETTER = re.compile(r"\W*(?:(?:the )?(?:right |correct )?(?:choice|answer)(?: is)?\W*)?([a-z])(?=\s*$|[.):,*\n])")
-_LETTERS = re.compile(r"(?<!\w)[a-z](?!\w)")
 _REST = r"(?:(?! but\b)[^.,;:!?\n])*"
 _UNKNOWN = re.compile(
     r"\W*(?:sorry\W+)?(?:(?:based on|according to|from) (?:the|this|these) \w+(?: \w+)?, )?(?:"
@@ -38,11 +40,6 @@ def read_letter(reply: str, labels: Sequence[str]) -> str | None:
     """The one letter that a reply begins with; None if that is not a label, or if words follow it."""
     found = _ONE_LETTER.match(without_thinking(reply).casefold())
     return found[1] if found is not None and found[1] in labels else None
-
-
-def read_letters(reply: str, labels: Sequence[str]) -> set[str]:
-    """All labels that a reply names."""
-    return set(_LETTERS.findall(without_thinking(reply).casefold())) & set(labels)
 
 
 def word_f1(one: str, other: str) -> float:
@@ -64,6 +61,12 @@ def rotated(choices: Mapping[str, str], by: int) -> dict[str, str]:
     return dict(zip(LABELS, texts[by:] + texts[:by], strict=False))
 
 
+def agrees(answer: str, right: str) -> bool:
+    """Whether an answer in words is the right one: enough words in common, or a short text with all its words."""
+    words, needed = words_of(answer).words, words_of(right).words
+    return word_f1(answer, right) >= LEAST_F1 or (set(needed) <= set(words) and len(words) <= MOST_WORDS)
+
+
 class QuestionReader:
     """Puts generated questions to a model. `n_asks` is how often a question with choices is asked, each time in another
     order; a question without choices is asked once, since nothing would change.
@@ -72,41 +75,32 @@ class QuestionReader:
     def __init__(self, ask: Ask, n_asks: int) -> None:
         self._ask, self.n_asks = ask, n_asks
 
-    def n_right(self, found: GeneratedQuestion, passages: Sequence[str]) -> tuple[int, int]:
-        """How often the model is right, of how many times asked; without passages, from memory."""
+    def is_always_right(self, found: GeneratedQuestion, passages: Sequence[str]) -> bool:
+        """Whether the model is right each time it is asked; without passages, from memory. One failure ends it."""
         if found.question.choices:
-            return sum(self._picks_gold(found, passages, turn) for turn in range(self.n_asks)), self.n_asks
-        answer = self.answer(found, passages)
-        return int(any(word_f1(answer, text) >= LEAST_F1 for text in found.gold.texts)), 1
+            return all(self._picks_gold(found, passages, turn) for turn in range(self.n_asks))
+        answer = self.answer(found.question.text, passages)
+        return any(agrees(answer, text) for text in found.gold.texts)
 
     def _picks_gold(self, found: GeneratedQuestion, passages: Sequence[str], turn: int) -> bool:
         choices = rotated(found.question.choices, turn)
         name = "read-choices-v1" if passages else "read-choices-closed-v1"
-        letter = read_letter(self._put(name, found, passages, choices, LETTER_TOKENS), list(choices))
+        letter = read_letter(self._put(name, found.question.text, passages, choices, LETTER_TOKENS), list(choices))
         return letter is not None and choices[letter] == found.question.choices[str(found.gold.answer)]
 
-    def right_letters(self, found: GeneratedQuestion) -> set[str]:
-        """The choices that the model takes for right, given the evidence."""
-        choices = found.question.choices
-        reply = self._put("read-all-right-v1", found, found.evidence_texts(), choices, LETTER_TOKENS)
-        return read_letters(reply, list(choices))
+    def takes_for_right(self, question: str, answer: str, sentence: str) -> bool:
+        """Whether the model takes an answer, seen alone, for the one that a sentence states."""
+        values = {"passages": fenced([sentence]), "question": untagged(question), "answer": untagged(answer)}
+        reply = self._ask(filled("read-one-right-v1", values, YES_TOKENS))
+        return re.match(r"\W*yes\b", without_thinking(reply).casefold()) is not None
 
-    def answer(self, found: GeneratedQuestion, passages: Sequence[str]) -> str:
+    def answer(self, question: str, passages: Sequence[str]) -> str:
         """The model's answer in words; without passages, from memory."""
         name = "read-answer-v1" if passages else "read-answer-closed-v1"
-        return without_thinking(self._put(name, found, passages, {}, ANSWER_TOKENS))
+        return without_thinking(self._put(name, question, passages, {}, ANSWER_TOKENS))
 
     def _put(
-        self,
-        name: str,
-        found: GeneratedQuestion,
-        passages: Sequence[str],
-        choices: Mapping[str, str],
-        max_tokens: int,
+        self, name: str, question: str, passages: Sequence[str], choices: Mapping[str, str], max_tokens: int
     ) -> str:
-        values = {
-            "passages": fenced(passages),
-            "question": untagged(found.question.text),
-            "choices": lettered(choices),
-        }
+        values = {"passages": fenced(passages), "question": untagged(question), "choices": lettered(choices)}
         return self._ask(filled(name, values, max_tokens))

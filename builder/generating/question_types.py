@@ -1,4 +1,4 @@
-"""The eleven question types of HyPA-RAG (Kalra et al., table 4), read from `question-types-v1.toml`."""
+"""The eleven question types of HyPA-RAG (Kalra et al., table 4), read from `question-types-v2.toml`."""
 
 from __future__ import annotations
 
@@ -7,30 +7,36 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from edu_rag.errors import ConfigError
 
-TYPES_FILE = "question-types-v1"
+TYPES_FILE = "question-types-v2"
 
 
 class QuestionType(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One type: how it is described to the model, and what its questions are made from.
+    """One type: how it is described, and how its questions are made.
 
-    `passages` is the number of passages; the evidence quotes each of them. `before`: a message comes before the
-    question. `distraction`: the writer also gets the title of another page. `answerable` false: the right answer is "I
-    don't know".
+    `answers` are the kinds of answers that fit it. `begins` goes into the request for the plain question. `change` is
+    what is done with that one, and `ask` the request for it. `parts` are the types of the questions that it is put
+    together from, by `join`; without them it is one question. `answerable` false: the right answer is "I don't know".
     """
 
     name: str = ""
     description: str
-    ask: str
-    passages: int = 1
-    before: bool = False
-    distraction: bool = False
+    answers: tuple[str, ...] = ()
+    change: Literal["", "remark", "situation", "before", "short"] = ""
+    ask: str = ""
+    begins: str = ""
+    parts: tuple[str, ...] = ()
+    join: Literal["", "and", "also", "differ"] = ""
     answerable: bool = True
+
+    def part_types(self) -> list[QuestionType]:
+        """The type that each of its parts is written in."""
+        return [question_types().by_name[name] for name in self.parts or (self.name,)]
 
 
 class QuestionTypes(NamedTuple):

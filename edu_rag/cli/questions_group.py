@@ -90,6 +90,13 @@ def opened(name: str) -> ChatModel:
     show_default=True,
     help="How often the reader gets each question, with the choices in another order each time.",
 )
+@click.option(
+    "--tries",
+    type=click.IntRange(1, 20),
+    default=3,
+    show_default=True,
+    help="How many passages are tried for each question, until one passes.",
+)
 @click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the draw.")
 @click.option(
     "--price",
@@ -111,6 +118,7 @@ def generate(
     reader: str | None,
     free_text: bool,
     asks: int,
+    tries: int,
     seed: int,
     price: tuple[float, float] | None,
     workers: int,
@@ -145,18 +153,18 @@ def generate(
 
     chosen = chosen_types([name.strip() for name in types.split(",") if name.strip()])
     dataset = Dataset(dataset_folder)
-    tasks = draw_tasks(dataset, chosen, n, seed)
+    rounds = draw_tasks(dataset, chosen, n, seed, tries=tries)
     writer = opened(model)
     costs = TokenPrice(*price) if price else TokenPrice()
     replies = click.get_current_context().with_resource(ReplyFile(out / FILE_NAME, read_only=dry_run))
     if dry_run:
-        click.echo("\n".join(estimate(tasks, writer, replies, asks, with_choices=not free_text).lines(costs)))
+        click.echo("\n".join(estimate(rounds, writer, replies, asks, with_choices=not free_text).lines(costs)))
         return
     settings = GenerateSettings(
-        dataset=dataset.id, seed=seed, n_asks=asks, with_choices=not free_text, n_workers=workers
+        dataset=dataset.id, seed=seed, n=n, tries=tries, n_asks=asks, with_choices=not free_text, n_workers=workers
     )
     generator = Generator(settings, writer, writer if reader is None else opened(reader), replies)
-    outcomes = generator.outcomes(tasks, known_texts(dataset))
+    outcomes = generator.outcomes(rounds, known_texts(dataset))
     kept = kept_questions(outcomes)
     write_outcomes(out, outcomes, generator.report(outcomes, costs))
     page = write_review_page(out, kept, dataset.id)

@@ -1,0 +1,88 @@
+"""The answer that a question about a sentence gets: words of the sentence, chosen by rules and not by a model.
+
+| kind | what it is |
+|---|---|
+| term | what a line of a glossary defines |
+| meaning | how a line of a glossary defines it |
+| thing | a term of the page's glossary in a sentence |
+| number | a number with its unit |
+| reason | what follows "because", "so that", "in order to" |
+| result | what follows from an "if" or "when" that begins the sentence |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from builder.generating.fact_sentences import glossary_line, is_fact
+from edu_rag.records import Span, WebPage
+
+GAP = "____"
+MAX_ANSWER_WORDS = 12
+_UNITS = "nm mm cm m km mg g kg mL L s h K °C °F Hz kHz MHz eV MeV V A W kW J kJ N Pa atm mol M % percent degrees"
+_NUMBER = re.compile(
+    r"(?<![\w.,/(%+–-])\d+(?:[.,]\d+)*(?: (?:million|billion|thousand|hundred))?"
+    rf"(?:%| (?:{'|'.join(_UNITS.split())})(?!\w)| (?!is\b|as\b|was\b|has\b)[a-z]{{0,14}}s\b"
+    r"|(?=,? [a-zA-Z]+\b)|(?=[.;] |\.$))(?![\w/–-])"
+)
+_REASON = re.compile(r"\b(?:because(?! of\b)|so that|in order to) ([^,;.()]+)(?=[,;.])")
+_RESULT = re.compile(r"^(?:If|When|Whenever) [^,]+, (?:then )?([^,;()]+)\.$")
+
+
+class Fact(NamedTuple):
+    """A sentence of a page and the answer in it, both as places on the page, and the answer's kind."""
+
+    span: Span
+    answer: Span
+    kind: str
+
+
+def is_short(meaning: str) -> bool:
+    """Whether a meaning is fit to be a choice."""
+    return len(meaning.split()) <= MAX_ANSWER_WORDS and ";" not in meaning
+
+
+def glossary_of(page: WebPage) -> dict[str, str]:
+    """The terms that the page's glossary defines, with their meanings."""
+    lines = (glossary_line(page.text[start:end]) for start, end in page.sentences)
+    return {line.term: line.meaning for line in lines if line is not None}
+
+
+def facts_of(page: WebPage, passage: Span) -> list[Fact]:
+    """The sentences of a passage that state a fact, each with every answer that it offers."""
+    known = _pattern(tuple(glossary_of(page)))
+    found = []
+    for start, end in page.sentences:
+        if passage.start <= start and end <= passage.end and is_fact(page.text[start:end]):
+            for kind, one, other in _answers(page.text[start:end], known):
+                found.append(Fact(Span(start, end), Span(start + one, start + other), kind))
+    return found
+
+
+@lru_cache(maxsize=2_048)
+def _pattern(terms: Sequence[str]) -> re.Pattern[str] | None:
+    ordered = sorted(terms, key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})s?\b", re.IGNORECASE) if ordered else None
+
+
+def _answers(sentence: str, known: re.Pattern[str] | None) -> Iterator[tuple[str, int, int]]:
+    """Kind and place of each answer in a sentence."""
+    line = glossary_line(sentence)
+    if line is not None:
+        yield "term", 0, len(line.term)
+        if is_short(line.meaning):
+            yield "meaning", len(sentence) - len(line.meaning), len(sentence)
+        return
+    places = [("number", found.span()) for found in _NUMBER.finditer(sentence)]
+    places += [("reason", found.span(1)) for found in _REASON.finditer(sentence)]
+    places += [("result", found.span(1)) for found in _RESULT.finditer(sentence)]
+    places += [("thing", found.span()) for found in known.finditer(sentence)] if known else []
+    for kind, (start, end) in places:
+        words = sentence[start:end].rstrip(".,").split()
+        n_least = 3 if kind in ("reason", "result") else 1
+        is_once = sentence.casefold().count(sentence[start:end].casefold()) == 1
+        if is_once and n_least <= len(words) <= MAX_ANSWER_WORDS:
+            yield kind, start, start + len(sentence[start:end].rstrip(".,"))
