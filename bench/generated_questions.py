@@ -16,9 +16,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+KEYS = ("dataset", "seed", "wanted", "tries", "n_asks", "with_choices", "writer", "reader", "yield", "by_type", "used")
+
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """The report of a run. SystemExit if an older version wrote it."""
+    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    missing = [key for key in KEYS if key not in report]
+    if missing:
+        raise SystemExit(f"{path}: has no {missing[0]!r}, an older version wrote it: generate the questions again")
+    return report
 
 
 def settings(report: dict[str, Any]) -> str:
@@ -67,7 +78,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--examples", type=int, default=0)
     given = parser.parse_args()
-    report = json.loads((given.folder / "report.json").read_text(encoding="utf-8"))
+    report = read_report(given.folder / "report.json")
     print(f"{settings(report)}\n")
     print("\n".join(filters(report)), end="\n\n")
     print("\n".join(types(report)), end="\n\n")

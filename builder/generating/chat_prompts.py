@@ -26,12 +26,16 @@ _MARKER = re.compile(r"\{([a-z]+)\}")
 
 
 class ChatRequest(NamedTuple):
-    """One request to a chat model: its two turns, the most tokens of the reply, and the prompt it was made from."""
+    """One request to a chat model: its two turns, the most tokens of the reply, and the prompt it was made from.
+
+    `enough` is a pattern: a reply that the limit of tokens cut is used if it begins so. Without it, none is.
+    """
 
     system: str
     user: str
     max_tokens: int
     made_from: str
+    enough: str = ""
 
 
 class _Form(NamedTuple):
@@ -62,11 +66,11 @@ def lettered(choices: Mapping[str, str]) -> str:
     return "\n".join(f"{label}. {untagged(text)}" for label, text in choices.items())
 
 
-def filled(name: str, values: Mapping[str, str], max_tokens: int) -> ChatRequest:
+def filled(name: str, values: Mapping[str, str], max_tokens: int, enough: str = "") -> ChatRequest:
     """A prompt with its markers filled in one pass: inserted text is never searched for markers.
 
     The values are put in as they are, so outside text has to be `untagged`, `fenced` or `lettered` before.
     """
     form = _form(name)
     user = _MARKER.sub(lambda found: values[found[1]], form.user)
-    return ChatRequest(form.system, user, max_tokens, form.id)
+    return ChatRequest(form.system, user, max_tokens, form.id, enough)

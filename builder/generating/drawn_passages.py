@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from builder.evidence.page_index import index_of
-from builder.generating.fact_answers import GAP, Fact, facts_of
+from builder.generating.fact_answers import Fact, facts_of
+from builder.generating.fact_sentences import GlossaryLine, glossary_line
 from builder.generating.question_types import QuestionType
 from edu_rag.errors import ConfigError
 from edu_rag.files.dataset import Dataset
@@ -35,7 +36,10 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritingTask:
-    """One question to be written: its id, type, page, passages, and facts. `distraction` is another page's title."""
+    """One question to be written: its id, type, page, passages, and facts. `distraction` is another page's title.
+
+    `place` is its number among the questions of a run; the tasks of all tries for it have the same.
+    """
 
     task_id: str
     type: QuestionType
@@ -43,6 +47,7 @@ class WritingTask:
     passages: tuple[Span, ...]
     facts: tuple[Fact, ...]
     distraction: str
+    place: int = 0
 
     def texts(self) -> list[str]:
         """The passages, cut from the page."""
@@ -55,11 +60,6 @@ class WritingTask:
     def answers(self) -> list[str]:
         """The answer in each fact."""
         return [self.page.text[fact.answer.start : fact.answer.end] for fact in self.facts]
-
-    def gaps(self) -> list[str]:
-        """Each fact with a gap in place of the answer."""
-        text = self.page.text
-        return [text[f.span.start : f.answer.start] + GAP + text[f.answer.end : f.span.end] for f in self.facts]
 
 
 def _rank(seed: int, *parts: object) -> str:
@@ -111,19 +111,26 @@ def draw_tasks(
 ) -> list[list[WritingTask]]:
     """Tasks for n questions with the types in turn, spread over the dataset's pages: for each try a list of n.
 
-    A later try makes the same questions from other passages; it has fewer tasks if there are no more. The ids name the
+    A later try makes the same questions from other passages; it has none where no passage is left. The ids name the
     dataset's content and the seed, so that questions of several runs can be put together. Raises ConfigError if the
     pages have too few passages for the first try.
     """
     pages = suitable_pages(dataset, 4 * n * tries + 20, seed)
     pool = _Pool(pages, seed)
     prefix = f"gen-{dataset.id.rpartition('#')[2]}-{seed}"
-    rounds = [list(_tasks(pool, types, n, f"{prefix}-{number}")) for number in range(1, tries + 1)]
-    n_first = len(rounds[0])
-    if n_first < n:
-        what = f"the pages have passages for {n_first:,} questions only"
-        raise ConfigError("--n", what, f"give at most {n_first}" if n_first else "give a dataset with longer pages")
-    return rounds
+    first = list(_tasks(pool, types, n, f"{prefix}-1"))
+    if len(first) < n:
+        raise _too_few(first, types)
+    return [first, *(list(_tasks(pool, types, n, f"{prefix}-{number}")) for number in range(2, tries + 1))]
+
+
+def _too_few(tasks: Sequence[WritingTask], types: Sequence[QuestionType]) -> ConfigError:
+    """The error that names the first type without a passage."""
+    n = next((place for place, task in enumerate(tasks) if task.place != place), len(tasks))
+    name = types[n % len(types)].name
+    what = f"the pages have passages for {n:,} questions only; no more for the type {name!r}"
+    remedy = f"give at most {n}" if n else "give a dataset with longer pages"
+    return ConfigError("--n", what, f"{remedy}, or --types without {name}" if len(types) > 1 else remedy)
 
 
 def _tasks(pool: _Pool, types: Sequence[QuestionType], n: int, prefix: str) -> Iterator[WritingTask]:
@@ -131,7 +138,7 @@ def _tasks(pool: _Pool, types: Sequence[QuestionType], n: int, prefix: str) -> I
         kind = types[number % len(types)]
         found = pool.draw(kind)
         if found is None:
-            return
+            continue
         page, drawn = found
         task_id = f"{prefix}-{number:05d}"
         yield WritingTask(
@@ -141,6 +148,7 @@ def _tasks(pool: _Pool, types: Sequence[QuestionType], n: int, prefix: str) -> I
             passages=drawn.passages,
             facts=drawn.facts,
             distraction=pool.other_subject(task_id),
+            place=number,
         )
 
 
@@ -151,16 +159,18 @@ class _Pool:
         self._seed = seed
         self._queue = list(pages)
         self._left: dict[str, dict[Span, list[Fact]]] = {}
+        self._used_up: set[str] = set()
 
     def draw(self, kind: QuestionType) -> tuple[WebPage, Drawn] | None:
         """The next page with passages for a type; its other passages come after those of all other pages."""
-        for place, page in enumerate(self._queue):
+        for place, page in enumerate(self._queue if kind.name not in self._used_up else ()):
             drawn = self._drawn(page, kind)
             if drawn is not None:
                 for passage in drawn.passages:
                     del self._left[page.page_id][passage]
                 self._queue.append(self._queue.pop(place))
                 return page, drawn
+        self._used_up.add(kind.name)
         return None
 
     def other_subject(self, task_id: str) -> str:
@@ -183,7 +193,16 @@ class _Pool:
             for part in kind.part_types():
                 used = [one.span for one in chosen]
                 free = [fact for fact in ordered if fact.kind in part.answers and fact.span not in used]
+                if kind.join == "differ":
+                    free = [fact for fact in free if not any(_is_same(page, fact, one) for one in chosen)]
                 chosen += sorted(free, key=lambda fact: part.answers.index(fact.kind))[:1]
             if len(chosen) == len(kind.part_types()):
                 return Drawn((passage,), tuple(chosen))
         return None
+
+
+def _is_same(page: WebPage, *facts: Fact) -> bool:
+    """Whether two lines of a glossary have the same term or the same meaning."""
+    lines = [glossary_line(page.text[fact.span.start : fact.span.end].casefold()) for fact in facts]
+    one, other = (line or GlossaryLine("", "") for line in lines)
+    return one.term == other.term or one.meaning == other.meaning

@@ -20,11 +20,10 @@ from typing import NamedTuple
 from builder.generating.fact_sentences import glossary_line, is_fact
 from edu_rag.records import Span, WebPage
 
-GAP = "____"
 MAX_ANSWER_WORDS = 12
 _UNITS = "nm mm cm m km mg g kg mL L s h K °C °F Hz kHz MHz eV MeV V A W kW J kJ N Pa atm mol M % percent degrees"
 _NUMBER = re.compile(
-    r"(?<![\w.,/(%+–-])\d+(?:[.,]\d+)*(?: (?:million|billion|thousand|hundred))?"
+    r"(?<![\w.,/(%+–-])(?<!\d )(?:\d{1,3}(?: \d{3})+|\d+)(?:[.,]\d+)*(?: (?:million|billion|thousand|hundred))?"
     rf"(?:%| (?:{'|'.join(_UNITS.split())})(?!\w)| (?!is\b|as\b|was\b|has\b)[a-z]{{0,14}}s\b"
     r"|(?=,? [a-zA-Z]+\b)|(?=[.;] |\.$))(?![\w/–-])"
 )

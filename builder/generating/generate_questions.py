@@ -93,21 +93,23 @@ class Generator:
     def outcomes(self, rounds: Sequence[Sequence[WritingTask]], known: Iterable[str]) -> list[Outcome]:
         """The result of each task, in order. `known` are the texts of questions that exist.
 
-        A question that failed is made from another passage in the next round.
+        A question that failed is made from another passage in the next round. One without a reply is not: the next run
+        asks for the reply again, and has to come to the same result as a run that got it at once.
         """
         texts, done = KnownTexts(known), []
-        wanted = set(range(len(rounds[0])))
+        wanted = {task.place for task in rounds[0]}
         for number, tasks in enumerate(rounds, 1):
-            asked = [place for place in range(len(tasks)) if place in wanted]
+            asked = [task for task in tasks if task.place in wanted]
             if not asked:
                 break
             with Stage(f"try {number}", len(asked), bad="rejected") as stage:
-                found = in_order(self._made, [tasks[place] for place in asked], self.settings.n_workers)
-                for place, outcome in zip(asked, found, strict=True):
+                found = in_order(self._made, asked, self.settings.n_workers)
+                for task, outcome in zip(asked, found, strict=True):
                     done.append(_without_duplicate(outcome, texts))
-                    if done[-1].failure is None:
-                        wanted.remove(place)
-                    stage.add("kept" if done[-1].failure is None else done[-1].failure.filter)
+                    fate = "kept" if done[-1].failure is None else done[-1].failure.filter
+                    if fate in ("kept", NO_REPLY):
+                        wanted.remove(task.place)
+                    stage.add(fate)
         return done
 
     def _reply_to(self, role: str, model: ChatModel, request: ChatRequest) -> str:
@@ -149,7 +151,10 @@ class Generator:
         failure = gold_failure(draft, task, self._reader)
         if failure is not None:
             return failure
-        fit = [self._wrong(task, draft, place, ask) for place in range(len(draft.parts))]
+        try:
+            fit = [self._wrong(task, draft, place, ask) for place in range(len(draft.parts))]
+        except RecordError as error:
+            return Failure("reply", str(error))
         wrong = wrong_choices(task.type, draft.parts, fit)
         if len(wrong) < N_WRONG:
             return Failure("wrong-answers", f"{' and '.join(str(len(some)) for some in fit)} are fit to be choices")

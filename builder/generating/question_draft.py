@@ -16,6 +16,7 @@ from builder.evidence.telling_words import english_stems
 from builder.generating.chat_prompts import ChatRequest, fenced, filled
 from builder.generating.drawn_passages import WritingTask
 from builder.generating.fact_answers import glossary_of
+from builder.generating.fact_sentences import glossary_line
 from builder.generating.question_types import QuestionType
 from builder.question_sets.question_files import tidy
 from builder.question_sets.question_flags import is_context_bound
@@ -29,6 +30,8 @@ MIN_QUESTION_WORDS = 4
 MAX_ADDED_WORDS = 20
 """Of a remark or a situation."""
 LINE_TOKENS = 96
+WHOLE_LINE = r"(?!<think>).+\n"
+"""The beginning of a reply whose first line is whole."""
 _POINTS_OUTSIDE = re.compile(
     r"\b(?:the|this|given|above|that) (?:text|passages?|excerpts?|paragraphs?|article|sentences?|context|figures?"
     r"|tables?|images?|author|example|study|statement|gap|blank|missing|following)\b|passage_\d|according to|mentioned"
@@ -44,6 +47,8 @@ _OPEN_PRONOUN = re.compile(
 """What a question that comes first must not have: nothing before it is meant."""
 _LABEL = re.compile(r"^[\W_]*(?:question|remark|person|short)[\W_]*:\s*", re.IGNORECASE)
 _BEFORE_OBJECT = re.compile(r"\b(?:of|in|on|by|for|with|from|to|into|through|between|than|about|at|around|within)\s$")
+_UNCLEAR_NUMBER = ("s", "ia", "ae", "i")
+"""Ends of terms that may be one or many: "photosynthesis", "fatty acids", "bacteria". No pronoun is put for them."""
 
 Ask = Callable[[ChatRequest], str]
 
@@ -69,11 +74,16 @@ def without_thinking(reply: str) -> str:
     return reply.rpartition("</think>")[2].strip()
 
 
-def read_line(reply: str) -> str:
-    """The first line of a reply, tidied, without its label. Raises RecordError with the fault."""
+def bounded(reply: str) -> str:
+    """A reply without thoughts. Raises RecordError if it is too long."""
     if len(reply) > MAX_REPLY_CHARACTERS:
         raise RecordError("reply", f"has over {MAX_REPLY_CHARACTERS:,} characters")
-    line = tidy(_LABEL.sub("", without_thinking(reply).partition("\n")[0])).strip('*" ')
+    return without_thinking(reply)
+
+
+def read_line(reply: str) -> str:
+    """The first line of a reply, tidied, without its label. Raises RecordError with the fault."""
+    line = tidy(_LABEL.sub("", bounded(reply).partition("\n")[0])).strip('*"“” ')
     if not line:
         raise RecordError("reply", "is blank")
     if len(line) > MAX_QUESTION_CHARACTERS:
@@ -86,7 +96,7 @@ def read_line(reply: str) -> str:
 def first_requests(task: WritingTask) -> list[ChatRequest]:
     """The requests for the plain question of each part. One that is out of scope gets the whole passage."""
     if not task.type.answerable:
-        return [filled("write-out-of-scope-v2", {"passages": fenced(task.texts())}, LINE_TOKENS)]
+        return [filled("write-out-of-scope-v2", {"passages": fenced(task.texts())}, LINE_TOKENS, WHOLE_LINE)]
     if task.type.join == "differ":
         return []
     return [
@@ -94,6 +104,7 @@ def first_requests(task: WritingTask) -> list[ChatRequest]:
             "write-v2",
             {"passages": fenced([text]), "answer": untagged(answer), "begins": kind.begins},
             LINE_TOKENS,
+            WHOLE_LINE,
         )
         for kind, text, answer in zip(task.type.part_types(), task.fact_texts(), task.answers(), strict=True)
     ]
@@ -102,8 +113,8 @@ def first_requests(task: WritingTask) -> list[ChatRequest]:
 def write_draft(task: WritingTask, ask: Ask) -> QuestionDraft:
     """The question of a task. Raises RecordError if a reply has a fault."""
     if task.type.join == "differ":
-        glossary = {meaning: term for term, meaning in glossary_of(task.page).items()}
-        return joined(task.type, [QuestionPart(glossary[meaning], meaning) for meaning in task.answers()])
+        lines = [glossary_line(text) for text in task.fact_texts()]
+        return joined(task.type, [QuestionPart(line.term, line.meaning) for line in lines if line is not None])
     parts = []
     requests = zip(task.type.part_types(), first_requests(task), task.answers(), strict=True)
     for kind, request, answer in requests:
@@ -144,7 +155,7 @@ def _changed(part: QuestionPart, kind: QuestionType, task: WritingTask, ask: Ask
     if not kind.change:
         return part
     given = task.distraction if kind.change == "remark" else part.question
-    request = filled("write-change-v1", {"passages": fenced([given]), "ask": kind.ask}, LINE_TOKENS)
+    request = filled("write-change-v1", {"passages": fenced([given]), "ask": kind.ask}, LINE_TOKENS, WHOLE_LINE)
     line = read_line(ask(request))
     if kind.change == "short":
         return _shortened(part, line)
@@ -171,14 +182,15 @@ def _shortened(part: QuestionPart, line: str) -> QuestionPart:
 
 def _after_message(part: QuestionPart, task: WritingTask) -> QuestionPart:
     """A message that names a term of the question, and the question with a pronoun for it."""
-    terms = [term for term in glossary_of(task.page) if not holds_answer(term, part.answer)]
+    known = (term for term in glossary_of(task.page) if not term.endswith(_UNCLEAR_NUMBER))
+    terms = [term for term in known if not holds_answer(term, part.answer)]
     for term in sorted(terms, key=len, reverse=True):
         spelled = rf"\b(?:(?:an?|the) )?({re.escape(term)}(?:e?s)?)\b(?! (?:\w*ing|with|that|which|of|in)\b)"
         found = re.search(spelled, part.question, re.IGNORECASE)
         if found is None or found.start() == 0 or re.match(r"[-’'/]", part.question[found.end() :]):
             continue
         is_object = _BEFORE_OBJECT.search(part.question[: found.start()]) is not None
-        many = found[1].endswith("s") and not found[1].endswith("ss")
+        many = len(found[1]) > len(term)
         pronoun = ("them" if is_object else "they") if many else "it"
         question = part.question[: found.start()] + pronoun + part.question[found.end() :]
         return part._replace(question=question, before=f"I would like to know about {found[0].removeprefix('The ')}.")

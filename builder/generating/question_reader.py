@@ -17,11 +17,13 @@ Ask = Callable[[ChatRequest], str]
 LETTER_TOKENS = 32
 ANSWER_TOKENS = 96
 YES_TOKENS = 8
+YES_OR_NO = r"(?i)\W*(?:yes|no)\b"
 LEAST_F1 = 0.5
 """The share of words that an answer in words and the gold need to have in common (F1) to count as the same."""
 MOST_WORDS = 40
 """Of an answer that may hold the right one among others."""
 _ONE_LETTER = re.compile(r"\W*(?:(?:the )?(?:right |correct )?(?:choice|answer)(?: is)?\W*)?([a-z])(?=\s*$|[.):,*\n])")
+LETTER = rf"(?i){_ONE_LETTER.pattern}"
 _REST = r"(?:(?! but\b)[^.,;:!?\n])*"
 _UNKNOWN = re.compile(
     r"\W*(?:sorry\W+)?(?:(?:based on|according to|from) (?:the|this|these) \w+(?: \w+)?, )?(?:"
@@ -85,13 +87,14 @@ class QuestionReader:
     def _picks_gold(self, found: GeneratedQuestion, passages: Sequence[str], turn: int) -> bool:
         choices = rotated(found.question.choices, turn)
         name = "read-choices-v1" if passages else "read-choices-closed-v1"
-        letter = read_letter(self._put(name, found.question.text, passages, choices, LETTER_TOKENS), list(choices))
+        reply = self._put(name, found.question.text, passages, choices, LETTER_TOKENS, LETTER)
+        letter = read_letter(reply, list(choices))
         return letter is not None and choices[letter] == found.question.choices[str(found.gold.answer)]
 
     def takes_for_right(self, question: str, answer: str, sentence: str) -> bool:
         """Whether the model takes an answer, seen alone, for the one that a sentence states."""
         values = {"passages": fenced([sentence]), "question": untagged(question), "answer": untagged(answer)}
-        reply = self._ask(filled("read-one-right-v1", values, YES_TOKENS))
+        reply = self._ask(filled("read-one-right-v1", values, YES_TOKENS, YES_OR_NO))
         return re.match(r"\W*yes\b", without_thinking(reply).casefold()) is not None
 
     def answer(self, question: str, passages: Sequence[str]) -> str:
@@ -100,7 +103,13 @@ class QuestionReader:
         return without_thinking(self._put(name, question, passages, {}, ANSWER_TOKENS))
 
     def _put(
-        self, name: str, question: str, passages: Sequence[str], choices: Mapping[str, str], max_tokens: int
+        self,
+        name: str,
+        question: str,
+        passages: Sequence[str],
+        choices: Mapping[str, str],
+        max_tokens: int,
+        enough: str = "",
     ) -> str:
         values = {"passages": fenced(passages), "question": untagged(question), "choices": lettered(choices)}
-        return self._ask(filled(name, values, max_tokens))
+        return self._ask(filled(name, values, max_tokens, enough))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from builder.generating.question_draft import MAX_REPLY_CHARACTERS, without_thin
 from edu_rag.errors import DataError, NoReplyError, RecordError
 from edu_rag.files.jsonl import JsonFaultError, naming, parse_json, to_line
 from edu_rag.files.typed import to_record
+from edu_rag.processes.worker_threads import KeyLocks
 
 FILE_NAME = "replies.jsonl"
 
@@ -50,8 +52,9 @@ class KeptReply:
 
 
 def key_of(facts: Mapping[str, Any], request: ChatRequest) -> str:
-    """SHA-256 over the model's facts and all of a request."""
-    return hashlib.sha256(msgspec.json.encode([facts, request], order="deterministic")).hexdigest()
+    """SHA-256 over the model's facts and all of a request that the model gets, and its prompt's name."""
+    sent = (request.system, request.user, request.max_tokens, request.made_from)
+    return hashlib.sha256(msgspec.json.encode([facts, sent], order="deterministic")).hexdigest()
 
 
 class ReplyFile:
@@ -63,7 +66,7 @@ class ReplyFile:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        self._turn = threading.Lock()
+        self._turn, self._locks = threading.Lock(), KeyLocks()
         self._kept: dict[str, KeptReply] = {}
         self.n_asked = 0
         self._stream: IO[bytes] | None = None if read_only else _locked(path)
@@ -74,7 +77,9 @@ class ReplyFile:
         with naming(self.path):
             data = self.path.read_bytes()
         n_whole = _whole_bytes(self.path, data)
-        self._kept = {kept.key: kept for kept in _replies(self.path, data[:n_whole]) if not _is_empty(kept.text)}
+        for kept in _replies(self.path, data[:n_whole]):
+            if not _is_empty(kept.text):
+                self._kept.setdefault(kept.key, kept)  # the first one was used
         if self._stream is not None:
             with naming(self.path):
                 self._stream.truncate(n_whole)
@@ -93,13 +98,14 @@ class ReplyFile:
     def reply(self, model: ChatModel, request: ChatRequest) -> KeptReply:
         """The kept reply, or a new one. Of a huge text only as much is kept as shows that it is too long.
 
-        Raises NoReplyError for an empty reply, and for one that the limit of tokens cut. Neither is kept.
+        Raises NoReplyError for an empty reply, and for one that the limit of tokens cut too early. Neither is kept. Of
+        threads with the same request, one asks.
         """
         key = key_of(model.facts, request)
-        with self._turn:
-            kept = self._kept.get(key)
-        if kept is not None:
-            return kept
+        with self._locks.of(key):
+            return self._kept.get(key) or self._asked(key, model, request)
+
+    def _asked(self, key: str, model: ChatModel, request: ChatRequest) -> KeptReply:
         new = _usable(model, request)
         text = new.text[: MAX_REPLY_CHARACTERS + 1].encode("utf-8", "replace").decode()
         kept = KeptReply(key=key, prompt=request.made_from, text=text, n_input=new.n_input, n_output=new.n_output)
@@ -127,10 +133,19 @@ def _usable(model: ChatModel, request: ChatRequest) -> ChatReply:
     where = f"model {model.facts.get('model', '')}"
     if _is_empty(reply.text):
         raise NoReplyError(where, "the reply is empty", "look at the server's log")
-    if reply.is_cut:
+    if not reply.is_cut:
+        return reply
+    text = _begun(without_thinking(reply.text), request.enough)
+    if not text:
         what = f"the reply was cut after {request.max_tokens} tokens"
         raise NoReplyError(where, what, "use a model that replies without long thoughts")
-    return reply
+    return reply._replace(text=text)
+
+
+def _begun(text: str, enough: str) -> str:
+    """A cut reply that begins as needed, without the line that is cut if it can do without; blank for another."""
+    whole = text[: text.rfind("\n") + 1]
+    return next((one for one in (whole, text) if enough and re.match(enough, one)), "")
 
 
 def _locked(path: Path) -> IO[bytes]:

@@ -9,12 +9,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from builder.evidence.telling_words import english_stems
 from builder.generating.chat_prompts import ChatRequest, fenced, filled
 from builder.generating.drawn_passages import WritingTask
 from builder.generating.fact_answers import glossary_of, is_short
-from builder.generating.question_draft import QuestionPart, combined, holds_answer, without_thinking
+from builder.generating.question_draft import (
+    MAX_QUESTION_CHARACTERS,
+    WHOLE_LINE,
+    QuestionPart,
+    bounded,
+    combined,
+    holds_answer,
+)
 from builder.generating.question_types import QuestionType
 from builder.question_sets.question_files import tidy
 from builder.question_sets.question_flags import is_meta_choice, plain
@@ -25,19 +33,21 @@ WRONG_TOKENS = 192
 MAX_LINES = 12
 LEAST_ALIKE = 80.0
 """Two answers are near to each other from this share of equal letters (rapidfuzz, 0 to 100)."""
-_LINE = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s*(.+?)[\s.]*$", re.MULTILINE)
+_LINE = re.compile(r"\s*(?:\d{1,2}[.)]|[-*•])\s*(.+)$")
 
 
 def wrong_request(part: QuestionPart) -> ChatRequest:
     """The request for wrong answers to one part."""
     question = f"{part.before} {part.question}".strip()
     values = {"passages": fenced([question]), "answer": untagged(part.answer)}
-    return filled("write-wrong-v1", values, WRONG_TOKENS)
+    return filled("write-wrong-v1", values, WRONG_TOKENS, WHOLE_LINE)
 
 
 def read_wrong(reply: str) -> list[str]:
-    """The numbered lines of a reply, tidied, in their order."""
-    return [tidy(text) for text in _LINE.findall(without_thinking(reply))[:MAX_LINES]]
+    """The first numbered lines of a reply, tidied, without those that are too long. Raises RecordError if it is."""
+    lines = (line for line in bounded(reply).split("\n") if len(line) <= MAX_QUESTION_CHARACTERS)
+    found = (_LINE.match(line) for line in lines)
+    return [tidy(one[1].rstrip(" .\t\r")) for one in islice(filter(None, found), MAX_LINES)]
 
 
 def fit_wrong(texts: Iterable[str], part: QuestionPart, fact: str) -> list[str]:
@@ -96,18 +106,21 @@ def in_order_of(seed: str, texts: Iterable[str]) -> list[str]:
 def wrong_choices(kind: QuestionType, parts: Sequence[QuestionPart], wrong: Sequence[Sequence[str]]) -> list[str]:
     """Three wrong answers to the whole question; fewer if there are too few for a part.
 
-    The answer of a question of two parts is wrong in one part or in both.
+    The answer of a question of two parts is wrong in one part or in both, and never has the same text for both.
     """
     if len(parts) == 1:
         return list(wrong[0][:N_WRONG])
-    right, first = [part.answer for part in parts], wrong[0]
+    right = [part.answer for part in parts]
+    first = [text for text in wrong[0] if not is_near(text, right[1])]
+    last = [text for text in wrong[1] if not is_near(text, right[0])]
     if kind.join == "differ":
-        if not first or not wrong[1]:
+        if not first or not last or is_near(*right):
             return []
-        pairs = [(right[0], wrong[1][0]), (first[0], right[1]), (right[1], right[0])]
+        pairs = [(right[0], last[0]), (first[0], right[1]), (right[1], right[0])]
         return [combined(kind, parts, pair) for pair in pairs]
-    last = [text for text in wrong[1] if not any(is_near(text, other) for other in (right[0], *first[:2]))]
-    if len(first) < 2 or len(last) < 2:
+    last.sort(key=lambda text: any(is_near(text, other) for other in first[:2]))  # those apart come first
+    both = [text for text in (*last[1:], *last[:1]) if not is_near(text, first[1])] if len(first) > 1 else []
+    if len(last) < 2 or not both:
         return []
-    pairs = [(right[0], last[0]), (first[0], right[1]), (first[1], last[1])]
+    pairs = [(right[0], last[0]), (first[0], right[1]), (first[1], both[0])]
     return [combined(kind, parts, pair) for pair in pairs]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,27 +19,35 @@ from real_browser import launched, opened
 from builder.extract.sentence_splitter import split_sentences
 from builder.generating.call_estimate import CHARACTERS_PER_TOKEN, estimate
 from builder.generating.chat_prompts import ChatRequest, fenced, filled
-from builder.generating.drawn_passages import WritingTask, passages_of
+from builder.generating.drawn_passages import WritingTask, _Pool, draw_tasks, passages_of
 from builder.generating.fact_answers import Fact, facts_of
 from builder.generating.fact_sentences import is_fact
 from builder.generating.failed_requests import MAX_IN_A_ROW, FailedRequests
 from builder.generating.generate_questions import GenerateSettings, Generator, Outcome
 from builder.generating.generated_question import GeneratedQuestion
-from builder.generating.question_draft import MAX_REPLY_CHARACTERS, QuestionPart, first_requests, read_line
+from builder.generating.question_draft import (
+    MAX_REPLY_CHARACTERS,
+    WHOLE_LINE,
+    QuestionPart,
+    _after_message,
+    first_requests,
+    read_line,
+    write_draft,
+)
 from builder.generating.question_filters import KnownTexts
-from builder.generating.question_reader import agrees, read_letter, says_unknown
+from builder.generating.question_reader import LETTER, YES_OR_NO, agrees, read_letter, says_unknown
 from builder.generating.question_types import chosen_types, question_types
 from builder.generating.reply_file import ChatModel, ChatReply, KeptReply, ReplyFile, key_of
 from builder.generating.review_page import review_page
-from builder.generating.wrong_answers import fit_wrong, read_wrong
+from builder.generating.wrong_answers import MAX_LINES, fit_wrong, read_wrong, wrong_choices
 from builder.question_sets.question_files import read_question_set
 from builder.question_sets.question_reviews import CRITERIA, accepted_lines, question_key, read_reviews
 from edu_rag.__main__ import main, root
-from edu_rag.errors import DataError, NoReplyError, RecordError, SubmissionError
+from edu_rag.errors import ConfigError, DataError, NoReplyError, RecordError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import write_records
 from edu_rag.prompt_text import untagged
-from edu_rag.records import WebPage, page_id_of
+from edu_rag.records import Span, WebPage, page_id_of
 from harness.judging.free_text import grade_by_rules
 
 PLACES = {
@@ -366,6 +375,112 @@ def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 
+def test_a_question_without_a_reply_keeps_its_passage_so_that_a_resumed_run_ends_as_a_whole_one(
+    pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_asked = 0
+
+    def refusing_once(request: str) -> str:
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked == 2:
+            raise ValueError("refused")
+        return model(request)
+
+    arguments = ("--n", 2, "--tries", 2, "--types", "simple")
+    with chatting(refusing_once) as asked:
+        use(monkeypatch, asked)
+        generate(pages, tmp_path / "parts", *arguments)
+        assert [line["id"][-7:] for line in lines_of(tmp_path / "parts" / "rejected.jsonl")] == ["1-00000"]
+        for name in ("parts", "whole"):
+            generate(pages, tmp_path / name, *arguments)
+    for name in ("questions.jsonl", "rejected.jsonl"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_request_of_several_questions_is_asked_once_by_any_number_of_workers(tmp_path: Path) -> None:
+    turn, both = threading.Lock(), threading.Barrier(2, timeout=30)
+    n_asked = 0
+
+    def counting(request: ChatRequest) -> ChatReply:
+        nonlocal n_asked
+        with turn:
+            n_asked += 1
+        if "to which the answer is" in request.user:
+            both.wait()  # so that both workers ask for the same remark next
+        is_remark = "friendly remark" in request.user
+        return ChatReply(f"Rain number {n_asked} is good." if is_remark else model(request.user), 1, 1)
+
+    scripted, settings = ChatModel({"model": "m"}, counting), GenerateSettings(dataset="d", seed=0, n_workers=2)
+    tasks = [distracting(metal, place) for place, metal in enumerate(("zinc", "iron"))]
+    found = []
+    for _ in ("first", "resumed"):
+        with ReplyFile(tmp_path / "replies.jsonl") as replies:
+            found.append(Generator(settings, scripted, scripted, replies).outcomes([tasks], []))
+    questions = [[one.found.question.text for one in outcomes if one.found is not None] for outcomes in found]
+    assert questions[0] == questions[1]
+    assert len(questions[0]) == 2
+    assert len({text.partition(" is good")[0] for text in questions[0]}) == 1
+    assert len({line["key"] for line in lines_of(tmp_path / "replies.jsonl")}) == n_asked
+
+
+def distracting(metal: str, place: int) -> WritingTask:
+    """A task with the same other subject as all of this function's."""
+    page, kind = page_of(metal), question_types().by_name["distracting"]
+    passage = passages_of(page)[0]
+    fact = next(fact for fact in facts_of(page, passage) if fact.kind == "term")
+    return WritingTask(
+        task_id=f"gen-0-1-0000{place}",
+        type=kind,
+        page=page,
+        passages=(passage,),
+        facts=(fact,),
+        distraction="rain",
+        place=place,
+    )
+
+
+def test_of_two_kept_replies_to_a_request_the_first_counts(tmp_path: Path) -> None:
+    model, request = ChatModel({"model": "m"}, lambda request: ChatReply("3", 1, 1)), ChatRequest("", "?", 9, "t@1")
+    key = key_of(model.facts, request)
+    lines = [KeptReply(key=key, prompt="t@1", text=text, n_input=1, n_output=1) for text in ("1", "2")]
+    write_records(tmp_path / "replies.jsonl", lines)
+    with ReplyFile(tmp_path / "replies.jsonl") as replies:
+        assert replies.reply(model, request).text == "1"
+
+
+def test_the_key_of_a_request_stays_so_that_kept_replies_are_found() -> None:
+    request = ChatRequest("s", "u", 9, "test@1")
+    assert key_of({"model": "m"}, request) == "8dba5f2350776d5e2aff63c4a0f8d87d70748adb00dab38afbce5c639d66655f"
+    assert key_of({"model": "m"}, request._replace(enough=WHOLE_LINE)) == key_of({"model": "m"}, request)
+
+
+@pytest.mark.parametrize(
+    ("enough", "cut", "kept"),
+    [
+        (YES_OR_NO, "Yes, this is the right", "Yes, this is the right"),
+        (YES_OR_NO, "**No** as", "**No** as"),
+        (YES_OR_NO, "The sentence states that", ""),
+        (YES_OR_NO, "<think>yes, or", ""),
+        (LETTER, "B. Since the stone is", "B. Since the stone is"),
+        (LETTER, "Answer:\nb) Since", "Answer:\nb) Since"),
+        (WHOLE_LINE, "How hot is zinc?\nAnswer: at", "How hot is zinc?\n"),
+        (WHOLE_LINE, "How hot is", ""),
+        (WHOLE_LINE, "<think>how\nhot", ""),
+    ],
+)
+def test_a_cut_reply_is_kept_if_the_part_that_is_read_is_whole(
+    enough: str, cut: str, kept: str, tmp_path: Path
+) -> None:
+    scripted = ChatModel({"model": "m"}, lambda request: ChatReply(cut, 1, 9, True))
+    with ReplyFile(tmp_path / "replies.jsonl") as replies:
+        try:
+            text = replies.reply(scripted, ChatRequest("", "?", 9, "t@1", enough)).text
+        except NoReplyError:
+            text = ""
+    assert text == kept
+
+
 def test_a_server_that_refuses_everything_ends_the_run(
     pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -502,6 +617,20 @@ def test_what_cannot_be_done_is_one_line(
     assert lines[0].startswith(said)
 
 
+def test_a_type_without_passages_left_ends_no_later_try_and_is_named_in_the_first(tmp_path: Path) -> None:
+    types = [question_types().by_name[name] for name in ("comparative", "simple")]
+    tables = builder_dataset.tables()
+    for split, others in tables["pages"].items():
+        tables["pages"][split] = [replace(page, flags=("short",)) for page in others]
+    plain = [small_page(f"The {metal} works of the valley melt their ore at 411 degrees.") for metal in METALS[:3]]
+    tables["pages"]["val"] += [small_page(*ATOMS, ION), *plain]
+    dataset = Dataset(builder_dataset.write(tmp_path / "dataset", tables))
+    rounds = draw_tasks(dataset, types, 2, 0, tries=4)
+    assert [[task.place for task in tasks] for tasks in rounds] == [[0, 1], [1], [1], []]
+    with pytest.raises(ConfigError, match=r"no more for the type 'comparative': give at most 2, or --types without"):
+        draw_tasks(dataset, types, 3, 0)
+
+
 @pytest.mark.parametrize(
     "reply", ["", "\n", "<think>so</think>", "x" * (MAX_REPLY_CHARACTERS + 1), "x" * 401, "a\u202eb?", "Question:"]
 )
@@ -517,6 +646,7 @@ def test_a_reply_that_is_no_line_of_text_is_rejected(reply: str) -> None:
         ("Question: How hot is it?\nAnswer: 4", "How hot is it?"),
         ("<think>hm</think>\n**Question:** How  hot is it?", "How hot is it?"),
         ('"How hot is it?"', "How hot is it?"),
+        ("“How hot is it?”", "How hot is it?"),
     ],
 )
 def test_the_first_line_of_a_reply_is_read_without_its_label(reply: str, line: str) -> None:
@@ -617,6 +747,97 @@ def test_an_answer_that_could_be_right_or_looks_different_is_no_wrong_answer(wro
 
 def test_wrong_answers_are_read_from_numbered_lines() -> None:
     assert read_wrong("Sure:\n1. slate.\n2) two  words\n- three\nfour") == ["slate", "two words", "three"]
+
+
+def test_a_hostile_list_of_wrong_answers_is_read_quickly_and_in_part() -> None:
+    assert read_wrong("1. " + ". " * 9_000 + "\n2. slate") == ["slate"]
+    assert read_wrong("\n" * 19_000 + "1. slate") == ["slate"]
+    assert len(read_wrong("1. slate\n" * 1_000)) == MAX_LINES
+    with pytest.raises(RecordError, match=r"has over 20,000 characters"):
+        read_wrong("x" * (MAX_REPLY_CHARACTERS + 1))
+
+
+def test_a_list_of_wrong_answers_that_is_too_long_fails_the_filter_reply(tmp_path: Path) -> None:
+    answer = saying("six wrong answers", "x" * (MAX_REPLY_CHARACTERS + 1))
+    assert fate_of(tmp_path, task_of("complex"), answer) == "reply"
+
+
+def test_a_wrong_answer_never_has_the_same_text_for_both_parts() -> None:
+    parts = [QuestionPart("What makes proteins?", "ribosome"), QuestionPart("What holds enzymes?", "lysosome")]
+    wrong = [["lysosome", "nucleus", "vacuole"], ["ribosome", "membrane", "chloroplast"]]
+    found = wrong_choices(question_types().by_name["double"], parts, wrong)
+    assert found == ["ribosome; membrane", "nucleus; lysosome", "vacuole; chloroplast"]
+    few = [["lysosome", "nucleus", "vacuole"], ["ribosome", "nucleus", "vacuole"]]
+    found = wrong_choices(question_types().by_name["double"], parts, few)
+    assert found == ["ribosome; nucleus", "nucleus; lysosome", "vacuole; nucleus"]
+
+
+def test_two_things_with_nearly_the_same_meaning_are_not_compared() -> None:
+    kind, wrong = question_types().by_name["comparative"], [["a hard shell"], ["a soft bed"]]
+    parts = [QuestionPart("atom", "the smallest part of matter"), QuestionPart("ion", "the smallest parts of matter")]
+    assert wrong_choices(kind, parts, wrong) == []
+    assert len(wrong_choices(kind, [parts[0], parts[1]._replace(answer="a charged particle")], wrong)) == 3
+
+
+def small_page(*lines: str) -> WebPage:
+    text = "\n".join(lines) + "\n" + FILLER * 8
+    url = f"http://one.example/{len(lines)}/{lines[0].split()[1]}/"
+    return replace(page_of("zinc"), page_id=page_id_of(url), url=url, text=text, sentences=tuple(split_sentences(text)))
+
+
+ATOMS = (
+    "atom: smallest unit of matter that retains all chemical traits of an element",
+    "atom: unit of an element that has protons and neutrons in its core",
+)
+ION = "ion: charged particle that has gained or lost electrons in a reaction"
+
+
+def test_a_term_that_a_glossary_defines_twice_is_compared_with_another_only() -> None:
+    kind, dataset_pages = question_types().by_name["comparative"], [small_page(*ATOMS, ION), small_page(*ATOMS)]
+    page, drawn = _Pool(dataset_pages[:1], 0).draw(kind) or pytest.fail("no passage")
+    task = WritingTask(
+        task_id="gen-0-1-00000", type=kind, page=page, passages=drawn.passages, facts=drawn.facts, distraction=""
+    )
+    draft = write_draft(task, lambda request: pytest.fail("asks nothing"))
+    assert {part.question for part in draft.parts} == {"atom", "ion"}
+    assert all(f"{part.question}: {part.answer}" in (*ATOMS, ION) for part in draft.parts)
+    assert _Pool(dataset_pages[1:], 0).draw(kind) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"),
+    [
+        ("384 400 km", "384 400 km"),
+        ("1 234 567 atoms", "1 234 567 atoms"),
+        ("1,000,000 atoms", "1,000,000 atoms"),
+        ("1999 300 people", None),  # two numbers
+        ("384\u00a0400 km", None),
+    ],
+)
+def test_a_number_is_an_answer_with_all_groups_of_its_digits(number: str, answer: str | None) -> None:
+    sentence = f"The light of the Moon comes from a distance of {number} in the mean."
+    page = replace(page_of("zinc"), text=sentence, sentences=tuple(split_sentences(sentence)))
+    found = [sentence[slice(*fact.answer)] for fact in facts_of(page, Span(0, len(sentence))) if fact.kind == "number"]
+    assert found == ([answer] if answer else [])
+
+
+@pytest.mark.parametrize(
+    ("term", "question", "asked"),
+    [
+        ("furnace", "Which ore do the furnaces need at night?", "Which ore do they need at night?"),
+        ("furnace", "Which ore does a furnace need at night?", "Which ore does it need at night?"),
+        ("photosynthesis", "Which gas does photosynthesis need at night?", None),
+        ("bacteria", "Which gas do bacteria need at night?", None),
+    ],
+)
+def test_a_pronoun_is_put_only_for_a_term_whose_number_is_clear(term: str, question: str, asked: str | None) -> None:
+    page = small_page(f"{term}: something of which the pages of this test have much to say")
+    task = replace(task_of("conversational"), page=page, facts=(), passages=())
+    if asked is None:
+        with pytest.raises(RecordError, match="names no term"):
+            _after_message(QuestionPart(question, "oxygen"), task)
+    else:
+        assert _after_message(QuestionPart(question, "oxygen"), task).question == asked
 
 
 def test_a_question_that_its_page_asks_is_a_leak(tmp_path: Path) -> None:
