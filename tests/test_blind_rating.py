@@ -17,6 +17,7 @@ from tests.builder_dataset import FISH, LAVA, TEXTS, ask, tables, write
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "bench"))
 import blind_rating as rating  # noqa: E402
+import generated_questions  # noqa: E402
 
 
 def _generated(name: str, url: str) -> dict[str, Any]:
@@ -81,3 +82,10 @@ def test_a_question_is_sound_with_one_right_choice_and_a_passage_that_suffices(
         rating.REJECTED: ["100.0"] * 4,
         rating.BOOKS: ["100.0", "100.0", "100.0", "0.0"],
     }
+
+
+def test_the_report_of_an_older_run_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text('{"dataset": "d", "seed": 0, "wanted": 1}', encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"report\.json: has no 'tries', an older version wrote it: generate"):
+        generated_questions.read_report(path)

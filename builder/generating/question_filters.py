@@ -2,7 +2,7 @@
 
 | filter | what it asks |
 |---|---|
-| no-reply | does each request get a reply that is neither empty nor cut? |
+| no-reply | does each request get a reply that is neither empty nor cut too early? |
 | reply | does each reply do what was asked for, and can the question be asked alone? |
 | same-answer | does the reader, without choices, give the same answer with the sentence? |
 | one-right-choice | does the reader take the answer for right, seen alone? |

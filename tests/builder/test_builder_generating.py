@@ -376,68 +376,47 @@ def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
 
 
 def test_a_question_without_a_reply_keeps_its_passage_so_that_a_resumed_run_ends_as_a_whole_one(
+    pages: Path, tmp_path: Path
+) -> None:
+    refusals = [NoReplyError("m", "is too long")]
+
+    def refusing_once(request: ChatRequest) -> ChatReply:
+        if "in a few words" in request.user and refusals:
+            raise refusals.pop()
+        return ChatReply(model(request.user), 1, 1)
+
+    scripted, settings = ChatModel({"model": "m"}, refusing_once), GenerateSettings(dataset="d", seed=0, tries=2)
+    rounds = draw_tasks(Dataset(pages), chosen_types(["simple"]), 2, 0, tries=2)
+    found = []
+    for name in ("parts", "parts", "whole"):
+        with ReplyFile(tmp_path / f"{name}.jsonl") as replies:
+            found.append(Generator(settings, scripted, scripted, replies).outcomes(rounds, []))
+    fates = [(one.task.task_id[-7:], one.failure and one.failure.filter) for one in found[0]]
+    assert fates == [("1-00000", "no-reply"), ("1-00001", None)]
+    assert found[1] == found[2]
+    assert [one.failure for one in found[1]] == [None, None]
+
+
+def test_a_request_of_several_questions_is_asked_once_by_any_number_of_workers(
     pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    n_asked = 0
+    counter, both = iter(range(1, 1_000)), threading.Barrier(2, timeout=60)
 
-    def refusing_once(request: str) -> str:
-        nonlocal n_asked
-        n_asked += 1
-        if n_asked == 2:
-            raise ValueError("refused")
-        return model(request)
+    def counting(request: str) -> str:
+        if "to which the answer is" in request:
+            both.wait()  # so that both workers need the same remark next
+        return f"Rain number {next(counter)} is good." if "friendly remark" in request else model(request)
 
-    arguments = ("--n", 2, "--tries", 2, "--types", "simple")
-    with chatting(refusing_once) as asked:
+    arguments = ("--n", 2, "--tries", 1, "--types", "distracting", "--workers", 2)
+    with chatting(counting) as asked:
         use(monkeypatch, asked)
-        generate(pages, tmp_path / "parts", *arguments)
-        assert [line["id"][-7:] for line in lines_of(tmp_path / "parts" / "rejected.jsonl")] == ["1-00000"]
-        for name in ("parts", "whole"):
-            generate(pages, tmp_path / name, *arguments)
-    for name in ("questions.jsonl", "rejected.jsonl"):
-        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-
-
-def test_a_request_of_several_questions_is_asked_once_by_any_number_of_workers(tmp_path: Path) -> None:
-    turn, both = threading.Lock(), threading.Barrier(2, timeout=30)
-    n_asked = 0
-
-    def counting(request: ChatRequest) -> ChatReply:
-        nonlocal n_asked
-        with turn:
-            n_asked += 1
-        if "to which the answer is" in request.user:
-            both.wait()  # so that both workers ask for the same remark next
-        is_remark = "friendly remark" in request.user
-        return ChatReply(f"Rain number {n_asked} is good." if is_remark else model(request.user), 1, 1)
-
-    scripted, settings = ChatModel({"model": "m"}, counting), GenerateSettings(dataset="d", seed=0, n_workers=2)
-    tasks = [distracting(metal, place) for place, metal in enumerate(("zinc", "iron"))]
-    found = []
-    for _ in ("first", "resumed"):
-        with ReplyFile(tmp_path / "replies.jsonl") as replies:
-            found.append(Generator(settings, scripted, scripted, replies).outcomes([tasks], []))
-    questions = [[one.found.question.text for one in outcomes if one.found is not None] for outcomes in found]
-    assert questions[0] == questions[1]
-    assert len(questions[0]) == 2
-    assert len({text.partition(" is good")[0] for text in questions[0]}) == 1
-    assert len({line["key"] for line in lines_of(tmp_path / "replies.jsonl")}) == n_asked
-
-
-def distracting(metal: str, place: int) -> WritingTask:
-    """A task with the same other subject as all of this function's."""
-    page, kind = page_of(metal), question_types().by_name["distracting"]
-    passage = passages_of(page)[0]
-    fact = next(fact for fact in facts_of(page, passage) if fact.kind == "term")
-    return WritingTask(
-        task_id=f"gen-0-1-0000{place}",
-        type=kind,
-        page=page,
-        passages=(passage,),
-        facts=(fact,),
-        distraction="rain",
-        place=place,
-    )
+        generate(pages, tmp_path, *arguments)
+        first = (tmp_path / "questions.jsonl").read_bytes()
+        generate(pages, tmp_path, *arguments)
+    remarks = [line["question"].partition(", but")[0] for line in lines_of(tmp_path / "questions.jsonl")]
+    assert remarks == ["Rain number 1 is good"] * 2
+    assert (tmp_path / "questions.jsonl").read_bytes() == first
+    assert len(lines_of(tmp_path / "replies.jsonl")) == len(asked.requests)
 
 
 def test_of_two_kept_replies_to_a_request_the_first_counts(tmp_path: Path) -> None:
@@ -749,7 +728,7 @@ def test_wrong_answers_are_read_from_numbered_lines() -> None:
     assert read_wrong("Sure:\n1. slate.\n2) two  words\n- three\nfour") == ["slate", "two words", "three"]
 
 
-def test_a_hostile_list_of_wrong_answers_is_read_quickly_and_in_part() -> None:
+def test_of_a_hostile_list_of_wrong_answers_a_part_is_read() -> None:
     assert read_wrong("1. " + ". " * 9_000 + "\n2. slate") == ["slate"]
     assert read_wrong("\n" * 19_000 + "1. slate") == ["slate"]
     assert len(read_wrong("1. slate\n" * 1_000)) == MAX_LINES
