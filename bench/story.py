@@ -85,7 +85,7 @@ class Judged(NamedTuple):
 class Story:
     """The world of one story below `out`, and its turns. `tell` gets every command and what it said.
 
-    `built` is the board's bundled dataset, where it is there already.
+    `built` is the board's bundled dataset, if it was built before.
     """
 
     def __init__(

@@ -58,7 +58,8 @@ class EngineShare:
 class Rehearsal:
     """The size of a build. `urls`, and what follows from it, are upper bounds: hits repeat, and searches find fewer.
 
-    `needs` names what its crawl lacks. `sentences` are those that `[label] vectors` encodes.
+    `needs` names what its crawl lacks. `sentences` are those that `[label] vectors` encodes, also
+    of pages that the crawl store has, if no page is found for two queries.
     """
 
     questions: int
@@ -99,7 +100,7 @@ class Rehearsal:
         if self.sentences:
             yield (
                 f"vectors    at most {self.sentences:,} sentences, {in_words(self.encode_s)} at {SENTENCES_PER_S} a"
-                f" second; a build with more than about {MAX_BYTES // VECTOR_BYTES:,} stops"
+                f" second, if no page is found twice; a build with more than about {MAX_BYTES // VECTOR_BYTES:,} stops"
             )
         yield (
             f"disk       at most {self.store_bytes / 1e9:.1f} GB crawl store and {self.dataset_bytes / 1e9:.1f} GB"
@@ -178,7 +179,7 @@ def rehearse(questions: Sequence[Question], config: BuildConfig, store: Path, *,
     queries = {query_of(question) for question in questions}
     n_asked = len(set().union(*left.values())) if left else 0
     n_urls = n_asked * search.top
-    n_sentences = n_urls * SENTENCES_PER_URL if config.label.vectors is not None else 0
+    n_sentences = len(queries) * search.top * SENTENCES_PER_URL if config.label.vectors is not None else 0
     return Rehearsal(
         questions=len(questions),
         queries=len(queries),

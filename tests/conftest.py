@@ -9,6 +9,7 @@ import gc
 import inspect
 import linecache
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -188,9 +189,14 @@ def built_once(
     def built(name: str, build: Callable[[Path], object]) -> Path:
         with (shared / f"{name}.lock").open("w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (shared / name).exists():
-                build(own / f"new-{name}")
-                (own / f"new-{name}").rename(shared / name)
+            try:
+                if not (shared / name).exists():
+                    new = own / f"new-{name}"
+                    shutil.rmtree(new, ignore_errors=True)  # of a build that failed
+                    build(new)
+                    new.rename(shared / name)
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)  # a child that still has the file open would keep the lock
         return shared / name
 
     return built

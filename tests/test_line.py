@@ -76,6 +76,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     without = WITHOUT_THEM.format(names=sorted(OF_BUILD_ALONE.values()))
     (folder / "sitecustomize.py").write_text(without, encoding="utf-8")
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    hidden = [sys.executable, "-c", "import pandas"]
+    assert subprocess.run(hidden, env=os.environ | {"PYTHONPATH": path}, capture_output=True, check=False).returncode
     done = edu_rag("demo", "--light", "--out", out, PYTHONPATH=path)
     assert "index.html" in done.stderr
     (out / "stdout.txt").write_text(done.stdout, encoding="utf-8")

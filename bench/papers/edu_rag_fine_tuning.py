@@ -225,6 +225,7 @@ def trained(local: LocalModel, examples: Sequence[Example], name: str, seed: int
 
     where = options.to / "adapters" / name
     if where.is_dir():
+        _require_same(options.to, name, options.settings)
         return PeftModel.from_pretrained(local.model, where)
     began, settings = time.monotonic(), options.settings
     adapter = adapted(local, settings, seed)
@@ -248,6 +249,15 @@ def train_and_ask(
     adapter = trained(local, examples, name, seed, options)
     ask(local, asked, name, options)
     adapter.unload()
+
+
+def _require_same(to: Path, name: str, settings: Settings) -> None:
+    """Raise SystemExit where the model in the folder was trained with other settings."""
+    rows = (json.loads(line) for line in (to / FACTS).read_text(encoding="utf-8").splitlines())
+    kept = [row for row in rows if row["model"] == name][-1]
+    other = [key for key, value in settings._asdict().items() if kept.get(key) != value]
+    if other:
+        raise SystemExit(f"{to}: {name} was trained with another {', '.join(other)}: give another folder as --to")
 
 
 def _note(

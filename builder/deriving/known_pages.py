@@ -47,7 +47,10 @@ def programs_digest() -> bytes:
     sources = sorted(path for path in files if path.is_file() and "__pycache__" not in path.parts)
     named = (part for path in sources for part in (path.name.encode(), path.read_bytes()))
     # As text: parsing the metadata of all packages for names and versions takes a fifth of a second.
-    packages = sorted(found.read_text("METADATA") or found.read_text("PKG-INFO") or "" for found in distributions())
+    packages = sorted(
+        found.read_text("METADATA") or found.read_text("PKG-INFO") or f"{found.name} {found.version}"
+        for found in distributions()
+    )
     return _digest(platform.python_version().encode(), "\n".join(packages).encode(), *named)
 
 

@@ -187,7 +187,7 @@ class Submission:
     @property
     def facts(self) -> SystemFacts:
         """The system's facts for the scorecard."""
-        from edu_rag.scorecard.card import SystemFacts  # takes 10 ms, for commands that make a scorecard alone
+        from edu_rag.scorecard.card import SystemFacts  # takes 10 ms, and few commands make a scorecard
 
         said = self.settings
         return SystemFacts(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +14,13 @@ from hypothesis import strategies as st
 
 from builder.build import build
 from builder.config import BuildConfig, to_config
+from builder.search import open_engines, reader_of
 from builder.search.engines.google import MAX_BARREN, GoogleEngine, read_google, real_result
 from builder.search.settings import GoogleConfig
 from builder.search_results import RawResponse
 from builder.store.crawl_store import CrawlStore
 from builder.store.store_folder import store_folder
-from edu_rag.errors import EngineError
+from edu_rag.errors import EngineError, MissingExtraError
 from edu_rag.files.dataset import Dataset
 
 HTML = {"Content-Type": "text/html; charset=UTF-8"}
@@ -273,6 +275,17 @@ def test_whatever_pages_come_the_results_are_distinct_and_real_and_in_their_orde
     assert not set(urls) & set(JUNK)
     first = [url for url in pages[0] if url not in JUNK]
     assert [url.partition("#")[0] for url in urls[:1]] == [url.partition("#")[0] for url in first[:1]] or not first
+
+
+def test_without_the_library_google_is_one_clear_error_and_other_engines_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "googlesearch", None)
+    for name in [name for name in sys.modules if name.startswith("builder.search.engines")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert reader_of("wikipedia") is not None
+    with pytest.raises(MissingExtraError, match=r"engine google: needs googlesearch-python: pip install"):
+        open_engines(to_config({"search": {"engine": "google"}}, "test").search, "test")
 
 
 def test_the_library_is_left_as_it_was() -> None:

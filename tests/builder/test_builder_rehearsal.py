@@ -94,7 +94,7 @@ def test_vectors_of_sentences_are_rehearsed_where_the_dataset_gets_them(tmp_path
     config = to_config({"search": {"engine": "ddgs"}, "label": {"vectors": "all-MiniLM-L6-v2"}}, "test")
     found = rehearse([asked(i) for i in range(10)], config, tmp_path / "ds.crawl")
     without = rehearsed([asked(i) for i in range(10)], tmp_path, engine="ddgs")
-    assert found.sentences == found.urls * SENTENCES_PER_URL
+    assert found.sentences == 10 * config.search.top * SENTENCES_PER_URL
     assert found.dataset_bytes == without.dataset_bytes + found.sentences * VECTOR_BYTES
     assert [line for line in found.lines() if line.startswith("vectors    at most 22,000 sentences, ")]
     assert not any("vectors" in line for line in without.lines())

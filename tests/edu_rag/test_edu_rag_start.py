@@ -47,7 +47,7 @@ OWN = (
     "harness.running",
     "harness.sandbox",
 )
-"""Our own modules that take longest to import: commands need them after their first line alone."""
+"""Our own modules that take longest to import: commands need them only after their first line."""
 OF_PREDICTIONS = ("edu_rag.files.dataset", "edu_rag.scorecard.card", "harness.importing", "harness.reading")
 """What a check of a submission without predictions and without a dataset does not need."""
 PROBE = """

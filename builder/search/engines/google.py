@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
-import googlesearch
 import requests
 
 from builder.search.pace import Pace, Sleep
@@ -19,6 +18,7 @@ from builder.search.web.http_question import Asker, AskingError, SearchRequest
 from builder.search_results import RawResponse, SearchResult, State
 from builder.sites.site_folders import HostMap
 from builder.urls import canonical_or_none
+from edu_rag.errors import MissingExtraError
 
 NAME = "google"
 Get = Callable[..., RawResponse]
@@ -118,8 +118,18 @@ def _identity(url: str) -> str:
     return canonical_or_none(url) or url.partition("#")[0]
 
 
+def _library() -> Any:
+    """googlesearch-python. Raises MissingExtraError; responses of other engines are read without it."""
+    try:
+        import googlesearch
+    except ImportError:
+        remedy = "pip install 'edu-rag-bench[build]'"
+        raise MissingExtraError("engine google", "needs googlesearch-python", remedy) from None
+    return googlesearch
+
+
 @contextmanager
-def _library_asks(get: Get) -> Iterator[None]:
+def _library_asks(googlesearch: Any, get: Get) -> Iterator[None]:
     """While entered, googlesearch gets its pages from `get` instead of the network."""
 
     def answer(url: str, **options: Any) -> requests.Response:
@@ -157,7 +167,8 @@ def _library_urls(query: str, n: int, language: str, get: Get) -> list[str]:
             raise _NoMorePagesError
         return get(url, options)
 
-    with _library_asks(next_page):
+    googlesearch = _library()
+    with _library_asks(googlesearch, next_page):
         links = googlesearch.search(query, num_results=_ENDLESS, lang=language, sleep_interval=0, advanced=False)
         try:
             while len(urls) < n:
@@ -207,6 +218,7 @@ class GoogleEngine:
     name = NAME
 
     def __init__(self, config: GoogleConfig, sleep: Sleep = time.sleep, *, proxy: str = "") -> None:
+        _library()  # before the crawl, not in the middle of it
         self._config, self._proxy = config, proxy
         self._pace = Pace(config.pause_s, sleep)
 
