@@ -25,6 +25,7 @@ import traceback
 from collections import deque
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,9 @@ class Batch:
 
     def _known(self, ids: list[int]) -> tuple[int, _States]:
         """How many tokens of a prompt one of the last prompts begins with, and that one's states."""
-        n, states = max(((_n_same(ids, other), states) for other, states in self._kept), key=_first, default=(0, []))
+        n, states = max(
+            ((_n_same(ids, other), states) for other, states in self._kept), key=itemgetter(0), default=(0, [])
+        )
         return n, states
 
     def take_group(self, waiting: list[Asked]) -> list[Asked]:
@@ -175,10 +178,6 @@ class Batch:
             row.reason = "length" if len(row.new) >= row.max_tokens else ""
         if row.reason:
             row.done.set()
-
-
-def _first(pair: tuple[int, Any]) -> int:
-    return pair[0]
 
 
 def _n_same(ids: list[int], other: list[int]) -> int:

@@ -479,7 +479,9 @@ def test_a_server_that_refuses_everything_ends_the_run(
 
 
 def test_an_empty_reply_without_the_evidence_does_not_pass_for_a_wrong_answer(tmp_path: Path) -> None:
-    closed = lambda request: "" if "letter" in request and not passage_in(request) else model(request)  # noqa: E731
+    def closed(request: str) -> str:
+        return "" if "letter" in request and not passage_in(request) else model(request)
+
     failure = outcome_of(tmp_path, task_of(), closed).failure
     assert failure is not None
     assert (failure.filter, failure.reason) == ("no-reply", "the reply is empty")
