@@ -163,8 +163,8 @@ class Record:
     Its first line names the code, the options and all faults; every other line is one fault that was tried.
     """
 
-    def __init__(self, file: Path | None, options: dict[str, Any]) -> None:
-        self._file, self._begun = file, {"code": code_sha256(), **options}
+    def __init__(self, file: Path | None, code: str, options: dict[str, Any]) -> None:
+        self._file, self._begun = file, {"code": code, **options}
         self.faults: list[Fault] = []
         self.tried: dict[int, Counter[str]] = {}
         if file is not None and file.exists():
@@ -306,7 +306,7 @@ def main() -> None:
             print(table(("crawls", "kills", *WRONG, "fetched again"), results["kills"]) + "\n")
         if options.points >= 0:
             named = {"pages": options.fault_pages, "points": options.points, "only": options.only}
-            record = Record(options.resume, named)
+            record = Record(options.resume, code_sha256(), named)
             until = time.monotonic() + 60 * options.minutes
             write_web(folder / "small", options.fault_pages)
             faults_at_writes(folder, folder / "small", options.points, options.only, until, options.lanes, record)
