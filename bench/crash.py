@@ -52,6 +52,8 @@ FAULTS = {"kill -9": "signal=KILL", "ENOSPC": "error=ENOSPC", "EIO": "error=EIO"
 STAGES = ("search: ", "fetch: ", "extract: ", "label: ", "dataset: ", "evidence was found ")
 CACHE_WARNING = "the cache of extracted pages cannot be used"
 """A build without it makes the same dataset."""
+Results = dict[str, Counter[str]]
+"""The rows of a table, and what was counted."""
 WRONG = ("lost", "doubled", "other bytes", "resume failed")
 
 
@@ -70,11 +72,13 @@ def finish(web: Path, out: Path, whole: dict[str, bytes], counts: Counter[str]) 
     counts["other bytes"] += tree(out) != whole
 
 
-def random_kills(folder: Path, web: Path, whole: dict[str, bytes], seconds: float, n_kills: int) -> Counter[str]:
-    """Kill crawls until `n_kills` kills have hit; each crawl is killed and resumed until it gets through."""
+def random_kills(
+    folder: Path, web: Path, whole: dict[str, bytes], seconds: float, n_kills: int, until: float
+) -> Counter[str]:
+    """Kill crawls until `n_kills` kills have hit or it is late; each crawl is killed and resumed until it is done."""
     counts: Counter[str] = Counter()
     chance, out = random.Random(1), folder / "whole-again"
-    while counts["kills"] < n_kills:
+    while counts["kills"] < n_kills and time.monotonic() < until:
         start_again(out, None)
         counts["crawls"] += 1
         before = acknowledged(out)
@@ -196,7 +200,12 @@ class Record:
             with self._file.open("a", encoding="utf-8") as stream:
                 stream.write(f"{json.dumps(line)}\n")
 
-    def results(self) -> dict[str, Counter[str]]:
+    @property
+    def is_done(self) -> bool:
+        """Whether all faults are known and were tried."""
+        return bool(self.faults) and len(self.tried) == len(self.faults)
+
+    def results(self) -> Results:
         """By fault, what was counted, and of how many places."""
         found = {name: Counter(of=sum(fault[2] == name for fault in self.faults)) for name in FAULTS}
         for number, counts in self.tried.items():
@@ -278,52 +287,53 @@ def table(columns: Sequence[str], rows: dict[str, Counter[str]], heads: Sequence
     return "\n".join(lines)
 
 
+def kills_table(options: argparse.Namespace, folder: Path, until: float) -> Results:
+    """Kill crawls of many pages, and print the table."""
+    write_web(folder / "web", options.pages)
+    started = time.monotonic()
+    undisturbed = run(arguments(folder / "web", folder / "whole"))
+    if undisturbed.returncode:
+        raise SystemExit(undisturbed.stderr)
+    seconds, whole = time.monotonic() - started, tree(folder / "whole")
+    found = {f"{options.pages} pages": random_kills(folder, folder / "web", whole, seconds, options.kills, until)}
+    print(table(("crawls", "kills", *WRONG, "fetched again"), found) + "\n")
+    return found
+
+
+def faults_table(options: argparse.Namespace, folder: Path, until: float) -> Results:
+    """Try the faults at writes, and print the table."""
+    named = {"pages": options.fault_pages, "points": options.points, "only": options.only}
+    record = Record(options.resume, code_sha256(), named)
+    if not record.is_done:
+        write_web(folder / "small", options.fault_pages)
+        faults_at_writes(folder, folder / "small", options.points, options.only, until, options.lanes, record)
+    ended = ("killed", "one line, exit 1", "not in one line", "went on", "not reached", *WRONG, "fetched again")
+    found = record.results()
+    print(table(("of", "points", *ended), found, ("places", "tried", *ended)))
+    return found
+
+
 def main() -> None:
     """Run both measurements and print their tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pages", type=int, default=400, help="pages of the crawl that is killed at random moments")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--points", type=int, default=4, help="points tried of each call on each file; 0: all")
-    parser.add_argument("--minutes", type=float, default=10_000, help="try as many of the points as fit in this time")
+    parser.add_argument("--minutes", type=float, default=10_000, help="as many kills and points as fit in this time")
     parser.add_argument("--lanes", type=int, default=2, help="builds at once")
     parser.add_argument("--fault-pages", type=int, default=12, help="pages of the crawl that is disturbed")
     parser.add_argument("--only", default="", help="disturb only calls on paths that hold this")
     parser.add_argument("--resume", type=Path, help="where the faults tried are kept: those in it are not tried again")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    results: dict[str, dict[str, Counter[str]]] = {}
+    results: dict[str, Results] = {}
+    until = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         if options.kills:
-            write_web(folder / "web", options.pages)
-            started = time.monotonic()
-            undisturbed = run(arguments(folder / "web", folder / "whole"))
-            if undisturbed.returncode:
-                raise SystemExit(undisturbed.stderr)
-            seconds = time.monotonic() - started
-            counts = random_kills(folder, folder / "web", tree(folder / "whole"), seconds, options.kills)
-            results["kills"] = {f"{options.pages} pages": counts}
-            print(table(("crawls", "kills", *WRONG, "fetched again"), results["kills"]) + "\n")
+            results["kills"] = kills_table(options, folder, until)
         if options.points >= 0:
-            named = {"pages": options.fault_pages, "points": options.points, "only": options.only}
-            record = Record(options.resume, code_sha256(), named)
-            until = time.monotonic() + 60 * options.minutes
-            write_web(folder / "small", options.fault_pages)
-            faults_at_writes(folder, folder / "small", options.points, options.only, until, options.lanes, record)
-            results["faults"] = record.results()
-            columns = (
-                "of",
-                "points",
-                "killed",
-                "one line, exit 1",
-                "not in one line",
-                "went on",
-                "not reached",
-                *WRONG,
-                "fetched again",
-            )
-            heads = ("places", "tried", *columns[2:])
-            print(table(columns, results["faults"], heads))
+            results["faults"] = faults_table(options, folder, until)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
 
