@@ -32,9 +32,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "builder")]
 
 from builder_crash import (  # noqa: E402 - the tests' own tools
     Point,
+    Rows,
     acknowledged,
     arguments,
-    kill_after,
     n_doubled,
     n_fetched_again,
     n_lost,
@@ -57,40 +57,78 @@ Results = dict[str, Counter[str]]
 WRONG = ("lost", "doubled", "other bytes", "resume failed")
 
 
-def finish(web: Path, out: Path, whole: dict[str, bytes], counts: Counter[str]) -> None:
-    """Resume a disturbed build to its end and count what is wrong with it."""
-    before = acknowledged(out)
-    done = run(arguments(web, out))
-    counts["resume failed"] += done.returncode != 0
-    if done.returncode:
-        print(done.stderr, file=sys.stderr)
-        return
-    after = acknowledged(out)
-    counts["lost"] += n_lost(before, after)
-    counts["fetched again"] += n_fetched_again(before, after)
-    counts["doubled"] += n_doubled(out)
-    counts["other bytes"] += tree(out) != whole
+def words_of(web: Path, out: Path) -> list[str]:
+    """The words of a build, without the interpreter."""
+    return arguments(web, out)[3:]
 
 
-def random_kills(
-    folder: Path, web: Path, whole: dict[str, bytes], seconds: float, n_kills: int, until: float
-) -> Counter[str]:
-    """Kill crawls until `n_kills` kills have hit or it is late; each crawl is killed and resumed until it is done."""
-    counts: Counter[str] = Counter()
-    chance, out = random.Random(1), folder / "whole-again"
-    while counts["kills"] < n_kills and time.monotonic() < until:
-        start_again(out, None)
-        counts["crawls"] += 1
-        before = acknowledged(out)
-        while counts["kills"] < n_kills and kill_after(arguments(web, out), chance.uniform(0, seconds)):
+@dataclass(frozen=True)
+class Crawls:
+    """Crawls of a web in a folder that are killed, all with the same bytes at their end."""
+
+    web: Path
+    out: Path
+    builds: WarmBuilds
+    whole: dict[str, bytes]
+    seconds: float
+
+    def killed_until_done(self, chance: random.Random, left: threading.Semaphore) -> Counter[str]:
+        """One crawl, killed and resumed until it is done; `left` are the kills that may still be tried."""
+        start_again(self.out, None)
+        counts, before = Counter(crawls=1), acknowledged(self.out)
+        log = self.out.with_name(f"{self.out.name}.crawl") / "build.log.jsonl"
+        while left.acquire(blocking=False):
+            if not self.builds.kill_after(words_of(self.web, self.out), log, chance.uniform(0, self.seconds)):
+                left.release()
+                break
             counts["kills"] += 1
-            now = acknowledged(out)
+            now = acknowledged(self.out)
             counts["lost"] += n_lost(before, now)
             counts["fetched again"] += n_fetched_again(before, now)
             before = now
-        finish(web, out, whole, counts)
-        print(f"{counts['kills']} kills", file=sys.stderr)
-    return counts
+        self._finish(before, counts)
+        return counts
+
+    def _finish(self, before: Rows, counts: Counter[str]) -> None:
+        """Resume a crawl to its end and count what is wrong with it."""
+        done = self.builds.run(words_of(self.web, self.out))
+        counts["resume failed"] += done.returncode != 0
+        if done.returncode:
+            print(done.stderr, file=sys.stderr)
+            return
+        after = acknowledged(self.out)
+        counts["lost"] += n_lost(before, after)
+        counts["fetched again"] += n_fetched_again(before, after)
+        counts["doubled"] += n_doubled(self.out)
+        counts["other bytes"] += tree(self.out) != self.whole
+
+
+def random_kills(folder: Path, n_pages: int, n_kills: int, until: float, n_lanes: int) -> Counter[str]:
+    """Kill crawls until `n_kills` kills have hit or it is late; each crawl is killed and resumed until it is done."""
+    write_web(folder / "first", 12)
+    write_web(folder / "web", n_pages)
+    left, turn, found = threading.Semaphore(n_kills), threading.Lock(), Counter[str]()
+
+    def lane(number: int) -> None:
+        out = folder / f"kills-{number}" / "ds"
+        out.parent.mkdir()
+        chance = random.Random(number)
+        with WarmBuilds(words_of(folder / "first", out.with_name("first"))) as builds:
+            began = time.monotonic()
+            undisturbed = builds.run(words_of(folder / "web", out))
+            if undisturbed.returncode:
+                raise SystemExit(undisturbed.stderr)
+            crawls = Crawls(folder / "web", out, builds, tree(out), time.monotonic() - began)
+            while time.monotonic() < until and left.acquire(blocking=False):
+                left.release()
+                counts = crawls.killed_until_done(chance, left)
+                with turn:
+                    found.update(counts)
+                    print(f"{found['kills']} kills", file=sys.stderr)
+
+    with ThreadPoolExecutor(n_lanes) as lanes:
+        list(lanes.map(lane, range(n_lanes)))
+    return found
 
 
 def sampled(found: Sequence[Point], most: int) -> list[Point]:
@@ -121,8 +159,8 @@ class Sweep:
     snapshots: dict[str, Path | None]
 
     def words(self, out: Path) -> list[str]:
-        """The words of a build, without the interpreter."""
-        return arguments(self.web, out)[3:]
+        """The words of a build."""
+        return words_of(self.web, out)
 
 
 def prepared(folder: Path, web: Path) -> Sweep:
@@ -289,13 +327,8 @@ def table(columns: Sequence[str], rows: dict[str, Counter[str]], heads: Sequence
 
 def kills_table(options: argparse.Namespace, folder: Path, until: float) -> Results:
     """Kill crawls of many pages, and print the table."""
-    write_web(folder / "web", options.pages)
-    started = time.monotonic()
-    undisturbed = run(arguments(folder / "web", folder / "whole"))
-    if undisturbed.returncode:
-        raise SystemExit(undisturbed.stderr)
-    seconds, whole = time.monotonic() - started, tree(folder / "whole")
-    found = {f"{options.pages} pages": random_kills(folder, folder / "web", whole, seconds, options.kills, until)}
+    counts = random_kills(folder, options.pages, options.kills, until, options.lanes)
+    found = {f"{options.pages} pages": counts}
     print(table(("crawls", "kills", *WRONG, "fetched again"), found) + "\n")
     return found
 

@@ -11,6 +11,7 @@ import contextlib
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -96,6 +97,22 @@ class WarmBuilds:
             raise
         return Ended(code, self._errors.read_text(encoding="utf-8"), n_faults)
 
+    def kill_after(self, words: Sequence[str], log: Path, seconds: float) -> bool:
+        """Start a build, wait until it writes to its log, then so many seconds, and kill -9 it; False where it was
+        done.
+        """
+        before = _size(log)
+        self._tell({"words": list(words), "stderr": str(self._errors)})
+        pid = int(self._heard("pid "))
+        while _size(log) == before and not self._has_ended(0.005):
+            pass
+        if not self._has_ended(seconds):
+            _end(pid)
+        return int(self._heard("ended ")) == -signal.SIGKILL
+
+    def _has_ended(self, wait_s: float) -> bool:
+        return bool(select.select([self._process.stdout], [], [], wait_s)[0])
+
     def _disturb(self, fault: CallFault) -> int:
         assert self._process.stdout is not None
         listener = listener_at(self._gate)
@@ -103,6 +120,10 @@ class WarmBuilds:
             return fault.watch(listener, self._process.stdout.fileno())
         finally:
             os.close(listener)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
 
 
 def _end(pid: int) -> None:
