@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -78,7 +79,9 @@ class Crawls:
         counts, before = Counter(crawls=1), acknowledged(self.out)
         log = self.out.with_name(f"{self.out.name}.crawl") / "build.log.jsonl"
         while left.acquire(blocking=False):
-            if not self.builds.kill_after(words_of(self.web, self.out), log, chance.uniform(0, self.seconds)):
+            code = self.builds.kill_after(words_of(self.web, self.out), log, chance.uniform(0, self.seconds))
+            if code != -signal.SIGKILL:  # it had ended
+                counts["resume failed"] += code != 0
                 left.release()
                 break
             counts["kills"] += 1

@@ -97,10 +97,8 @@ class WarmBuilds:
             raise
         return Ended(code, self._errors.read_text(encoding="utf-8"), n_faults)
 
-    def kill_after(self, words: Sequence[str], log: Path, seconds: float) -> bool:
-        """Start a build, wait until it writes to its log, then so many seconds, and kill -9 it; False where it was
-        done.
-        """
+    def kill_after(self, words: Sequence[str], log: Path, seconds: float) -> int:
+        """Start a build, wait until it writes to its log, then so many seconds, and kill -9 it; its exit code."""
         before = _size(log)
         self._tell({"words": list(words), "stderr": str(self._errors)})
         pid = int(self._heard("pid "))
@@ -108,7 +106,7 @@ class WarmBuilds:
             pass
         if not self._has_ended(seconds):
             _end(pid)
-        return int(self._heard("ended ")) == -signal.SIGKILL
+        return int(self._heard("ended "))
 
     def _has_ended(self, wait_s: float) -> bool:
         return bool(select.select([self._process.stdout], [], [], wait_s)[0])
