@@ -22,6 +22,9 @@ from builder_crash import CALLS, Point
 from call_faults import CallFault, ask_about, listener_at
 from crash import Fault, Record
 
+from builder.store.crawl_store import CrawlStore
+from edu_rag.errors import DataError
+
 
 def _is_new_enough() -> bool:
     """Whether the kernel lets a program answer for the system calls of another: Linux on x86-64, from 5.19."""
@@ -155,3 +158,17 @@ def test_the_record_of_other_code_or_options_is_refused_in_one_line(tmp_path: Pa
     for code, options in (("other", {"points": 0}), ("code", {"points": 4})):
         with pytest.raises(SystemExit, match=r"tried: is of other code or other options: name another file$"):
             Record(tmp_path / "tried", code, options)
+
+
+@with_faults
+@pytest.mark.parametrize(("call", "when"), [("fdatasync", 1), ("fdatasync", 2), ("pwrite64", 1), ("pwrite64", 2)])
+def test_a_disk_that_fails_while_a_new_index_gets_its_log_is_no_store(call: str, when: int, tmp_path: Path) -> None:
+    journal = tmp_path / "ds.crawl" / "index.sqlite3-journal"
+
+    def make() -> None:
+        with pytest.raises(DataError, match=r"index\.sqlite3: cannot be read or written"):
+            CrawlStore(journal.parent, create=True).close()
+        raise OSError(errno.EIO, "in one line")
+
+    ended = _disturbed(tmp_path, CallFault(call, str(journal), when, "error=EIO"), [make])
+    assert ended == (0, [errno.EIO], 1)
