@@ -217,8 +217,11 @@ class Record:
 
     def _read(self, file: Path) -> None:
         text = file.read_text(encoding="utf-8").rpartition("\n")[0]  # a kill may have cut the last line
-        begun, *lines = [json.loads(line) for line in text.splitlines()] or [{}]
-        faults = begun.pop("faults", [])
+        try:
+            begun, *lines = [json.loads(line) for line in text.splitlines()]
+            faults = begun.pop("faults")
+        except (ValueError, TypeError, AttributeError, KeyError):
+            raise SystemExit(f"{file}: is no record of a sweep: name another file") from None
         if begun != self._begun:
             raise SystemExit(f"{file}: is of other code or other options: name another file")
         self.faults = [(stage, Point(*point), name) for stage, point, name in faults]

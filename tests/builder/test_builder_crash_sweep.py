@@ -153,7 +153,10 @@ def test_a_sweep_goes_on_with_the_faults_that_were_not_tried(tmp_path: Path) -> 
     assert len([json.loads(line) for line in (tmp_path / "tried").read_text().splitlines()]) == 3
 
 
-def test_the_record_of_other_code_or_options_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_record_and_one_of_other_code_or_options_are_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("[1]\n")
+    with pytest.raises(SystemExit, match=r"other: is no record of a sweep: name another file$"):
+        Record(tmp_path / "other", "code", {})
     Record(tmp_path / "tried", "code", {"points": 0}).begin(FAULTS)
     for code, options in (("other", {"points": 0}), ("code", {"points": 4})):
         with pytest.raises(SystemExit, match=r"tried: is of other code or other options: name another file$"):
