@@ -47,6 +47,16 @@ _OPEN_PRONOUN = re.compile(
 """What a question that comes first must not have: nothing before it is meant."""
 _LABEL = re.compile(r"^[\W_]*(?:question|remark|person|short)[\W_]*:\s*", re.IGNORECASE)
 _BEFORE_OBJECT = re.compile(r"\b(?:of|in|on|by|for|with|from|to|into|through|between|than|about|at|around|within)\s$")
+_BEFORE_SUBJECT = re.compile(
+    r"\b(?:do|does|did|is|are|was|were|has|have|had|can|could|may|will|when|if|while|after|before|because|that)\s$",
+    re.IGNORECASE,
+)
+_AFTER_NAME = re.compile(
+    r"[?,]| (?:is|are|was|were|has|have|had|can|could|may|will|do|does|did|at|on|by|for|from|to|into|through|during"
+    r"|when|if|while|after|before|and|or|as|than|\w+ed|need|use|make|contain|produce|have|become|occur|take)\b",
+    re.IGNORECASE,
+)
+"""What follows the whole name of a thing, where another word may be a noun: "the ray aspect"."""
 _UNCLEAR_NUMBER = ("s", "ia", "ae", "i")
 """Ends of terms that may be one or many: "photosynthesis", "fatty acids", "bacteria". No pronoun is put for them."""
 
@@ -54,11 +64,16 @@ Ask = Callable[[ChatRequest], str]
 
 
 class QuestionPart(NamedTuple):
-    """A question about one sentence, and its answer; tidied. `answer` is blank where it is out of scope."""
+    """A question about one sentence, and its answer; tidied. `answer` is blank where it is out of scope.
+
+    `before` is a message that comes before it. `plain` is the question as it was before its type added a remark, a
+    situation or a message; blank if it added none.
+    """
 
     question: str
     answer: str = ""
     before: str = ""
+    plain: str = ""
 
 
 class QuestionDraft(NamedTuple):
@@ -67,6 +82,11 @@ class QuestionDraft(NamedTuple):
     text: str
     answer: str
     parts: tuple[QuestionPart, ...]
+
+    def plain(self, kind: QuestionType) -> str:
+        """The question without remarks, situations and messages."""
+        parts = [part._replace(question=part.plain or part.question, before="", plain="") for part in self.parts]
+        return joined(kind, parts).text
 
 
 def without_thinking(reply: str) -> str:
@@ -164,10 +184,10 @@ def _changed(part: QuestionPart, kind: QuestionType, task: WritingTask, ask: Ask
         raise RecordError("question", f"the {kind.change} asks something, is too long, or gives the answer away")
     added = line.rstrip(".!, ")
     if kind.change == "remark":
-        return part._replace(question=f"{added}, but {_within(part.question)}")
+        return part._replace(question=f"{added}, but {_within(part.question)}", plain=part.question)
     if not re.match(r"(?:I am|I have|I work|I want|I need|I'm|My|As an?) ", added):
         raise RecordError("question", "the situation is not a person's")
-    return part._replace(question=f"{added}. {part.question}")
+    return part._replace(question=f"{added}. {part.question}", plain=part.question)
 
 
 def _shortened(part: QuestionPart, line: str) -> QuestionPart:
@@ -187,14 +207,21 @@ def _after_message(part: QuestionPart, task: WritingTask) -> QuestionPart:
     for term in sorted(terms, key=len, reverse=True):
         spelled = rf"\b(?:(?:an?|the) )?({re.escape(term)}(?:e?s)?)\b(?! (?:\w*ing|with|that|which|of|in)\b)"
         found = re.search(spelled, part.question, re.IGNORECASE)
-        if found is None or found.start() == 0 or re.match(r"[-’'/]", part.question[found.end() :]):
+        if found is None or not _is_alone(part.question[: found.start()], part.question[found.end() :]):
             continue
         is_object = _BEFORE_OBJECT.search(part.question[: found.start()]) is not None
         many = len(found[1]) > len(term)
         pronoun = ("them" if is_object else "they") if many else "it"
         question = part.question[: found.start()] + pronoun + part.question[found.end() :]
-        return part._replace(question=question, before=f"I would like to know about {found[0].removeprefix('The ')}.")
+        before = f"I would like to know about {found[0].removeprefix('The ')}."
+        return part._replace(question=question, before=before, plain=part.question)
     raise RecordError("question", "names no term that a message before it could name")
+
+
+def _is_alone(before: str, after: str) -> bool:
+    """Whether what is between is all of a thing's name: no noun follows, and no adjective comes before."""
+    is_begun = _BEFORE_OBJECT.search(before) is not None or _BEFORE_SUBJECT.search(before) is not None
+    return is_begun and _AFTER_NAME.match(after) is not None
 
 
 def asked_text(kind: QuestionType, part: QuestionPart) -> str:

@@ -4,7 +4,8 @@
 |---|---|
 | no-reply | does each request get a reply that is neither empty nor cut too early? |
 | reply | does each reply do what was asked for, and can the question be asked alone? |
-| same-answer | does the reader, without choices, give the same answer with the sentence? |
+| on-span | does it ask with enough of the sentence's words, with few others, and for the number as it stands there? |
+| same-answer | does the reader, without choices, give the same answer with the sentence, and with the whole passage? |
 | one-right-choice | does the reader take the answer for right, seen alone? |
 | wrong-answers | are three fit to be choices, and does the reader take each for wrong, seen alone? |
 | leak | does the page hold the question itself? (the labeller `leaks` of a build) |
@@ -25,6 +26,7 @@ from builder.generating.drawn_passages import WritingTask
 from builder.generating.generated_question import GeneratedQuestion
 from builder.generating.question_draft import QuestionDraft, QuestionPart, asked_text
 from builder.generating.question_reader import LEAST_F1, QuestionReader, agrees, says_unknown
+from builder.generating.span_words import off_span_faults
 from builder.generating.wrong_answers import N_WRONG
 from builder.labels.leaks import LeakIndex
 from builder.question_sets.question_flags import plain
@@ -33,6 +35,7 @@ NO_REPLY = "no-reply"
 FILTERS = (
     NO_REPLY,
     "reply",
+    "on-span",
     "same-answer",
     "one-right-choice",
     "wrong-answers",
@@ -52,17 +55,32 @@ class Failure(NamedTuple):
     reason: str
 
 
+def on_span_failure(draft: QuestionDraft, task: WritingTask) -> Failure | None:
+    """The filter `on-span`: each part asks what its sentence states, as far as their words show. `comparative` passes,
+    whose question is made by rule.
+    """
+    if not task.type.answerable or task.type.join == "differ":
+        return None
+    for part, fact, text in zip(draft.parts, task.facts, task.fact_texts(), strict=True):
+        for is_fault, what in off_span_faults(part.plain or part.question, part.answer, text, fact.kind):
+            if is_fault:
+                return Failure("on-span", what)
+    return None
+
+
 def same_answer_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader) -> Failure | None:
-    """The filter `same-answer`: with the sentence, the reader gives the same answer to each part in its own words.
+    """The filter `same-answer`: the reader gives the same answer to each part in its own words, with the sentence and
+    with all of the passage, from which a vague question gets another one.
 
     A question of how two things differ passes: it has no such parts.
     """
     if not task.type.answerable or task.type.join == "differ":
         return None
     for part, fact in zip(draft.parts, task.fact_texts(), strict=True):
-        answer = reader.answer(asked_text(task.type, part), [fact])
-        if not agrees(answer, part.answer):
-            return Failure("same-answer", f"the reader answers {answer[:200]!r}, not {part.answer[:200]!r}")
+        for passages in ([fact], task.texts()):
+            answer = reader.answer(asked_text(task.type, part), passages)
+            if not agrees(answer, part.answer):
+                return Failure("same-answer", f"the reader answers {answer[:200]!r}, not {part.answer[:200]!r}")
     return None
 
 
