@@ -32,6 +32,8 @@ from edu_rag.records import WebPage
 
 N_WRONG = 3
 WRONG_TOKENS = 192
+RULED_KINDS = ("number", "term", "thing", "meaning")
+"""Kinds of answers whose wrong ones are found by rules, and not asked for."""
 MAX_LINES = 12
 LEAST_ALIKE = 80.0
 """Two answers are near to each other from this share of equal letters (rapidfuzz, 0 to 100)."""
@@ -100,10 +102,10 @@ def rule_candidates(task: WritingTask, place: int) -> list[str] | None:
     words in common with the right one: they are of the same kind.
     """
     fact, right = task.facts[place], task.answers()[place]
+    if fact.kind not in RULED_KINDS:
+        return None
     if fact.kind == "number":
         return in_order_of(task.task_id, wrong_numbers(right))
-    if fact.kind not in ("term", "thing", "meaning"):
-        return None
     glossary = glossary_of(task.page)
     alike = content_stems(right if fact.kind == "meaning" else _meaning(glossary, right) or task.fact_texts()[place])
     drawn = in_order_of(task.task_id, glossary)

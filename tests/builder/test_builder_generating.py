@@ -75,6 +75,10 @@ FLUX = {"upper": "salt that people add to", "lower": "sand thrown over every bar
 SLAG = {"upper": "glassy waste that floats on molten", "lower": "dark crust that covers cold"}
 
 
+TOOLS = "\nanvil: block of iron\nbellows: bag of air\nhammer: tool with a head\ntongs: tool with two arms\n"
+"""Terms of each page's glossary that no question is made from: their lines are too short."""
+
+
 def facts_text(metal: str, part: str, degrees: int) -> str:
     """A sentence for each kind of answer, and two lines of a glossary."""
     place = PLACES.get(metal, "a cellar")
@@ -89,7 +93,7 @@ def facts_text(metal: str, part: str, degrees: int) -> str:
 
 def text_of(metal: str) -> str:
     """A page of two passages."""
-    return " ".join(f"{facts_text(metal, *one)}{FILLER * 10}The night is quiet there." for one in PARTS)
+    return " ".join(f"{facts_text(metal, *one)}{FILLER * 10}The night is quiet there." for one in PARTS) + TOOLS
 
 
 def page_of(metal: str, *, extra: str = "", flags: tuple[str, ...] = ()) -> WebPage:
@@ -126,20 +130,23 @@ def written(sentence: str) -> str:
     term, _, meaning = sentence.partition(": ")
     place = next((place for place in PLACES.values() if place in sentence), "")
     if meaning:
-        part, other = "lower" if "upper" in term else "upper", term.split()[1]
-        thing = "powder" if "flux" in term else "top layer"
-        return f"Question: What do smiths from {place} call the {thing} besides {part} {other}?"
+        begin = re.sub(r" (?:that|thrown) .*", "", meaning)
+        return f"Question: What does one from {place} call the {begin} with an anvil?"
     if "degrees" in sentence:
-        return f"How hot is the ore in the furnaces of {sentence.split()[1]}?"
+        _, metal, *_, part, _ = sentence.partition(" melt")[0].split()
+        return f"At how many degrees do the {metal} works of the {part} valley melt their ore?"
     if "because" in sentence:
         return f"Why do miners near {place} work at night?"
-    return f"It is a cold day in {place}. What happens to the metal in the furnaces?"
+    return f"What happens to ore when the furnaces of {place} are cold?"
 
 
 def found_in(sentence: str, question: str) -> str:
     """The answer to such a question in a few words."""
-    patterns = {"How hot": r"at (\d+ degrees)", "Why": r"because (.*)\.", "What happens": r", (.*)\.$"}
-    pattern = next((one for begin, one in patterns.items() if begin in question), r"^(.*?): ")
+    asked = re.findall(r"call the (.*?)(?: with (?:an anvil|it))?\?", question)
+    patterns = {"how many": r"at (\d+ degrees)", "Why": r"because ([^.]*)\.", "What happens": r"cold, ([^.]*)\."}
+    pattern = next((one for begin, one in patterns.items() if begin in question), "(?!)")
+    if asked:
+        pattern = rf"(\w+ \w+): {re.escape(asked[0])}"
     found = re.search(pattern, sentence)
     return found[1] if found and "year" not in question else "I don't know."
 
@@ -158,7 +165,7 @@ def model(request: str) -> str:
         "to which the answer is": lambda: written(sentence),
         "friendly remark": lambda: "Rain is good for flowers.",
         "Who would ask": lambda: "I am a smith.",
-        "Shorten this question": lambda: re.sub(r" besides \w+ \w+", "", sentence),
+        "Shorten this question": lambda: sentence.replace(" with an anvil", ""),
         "six wrong answers": lambda: wrong_for(request),
         "Is this the right answer": lambda: "Yes" if is_right(request, sentence) else "No.",
         "letter of the right choice": lambda: right_letter(choices, sentence),
@@ -296,10 +303,10 @@ def test_every_type_becomes_a_question_whose_evidence_is_on_its_page(
             assert (line["choices"], line["answer"][0]) == ({}, "I don't know")
     asked = {line["question_type"]: line["question"] for line in lines}
     assert asked["conversational"].startswith("(1) I would like to know about ")
-    assert asked["distracting"].startswith("Rain is good for flowers, but what do smiths")
-    assert asked["situational"].startswith("I am a smith. What do smiths")
-    assert asked["double"].count(", and what do smiths") == 1
-    assert asked["complex-situational"].count(" Also, what do smiths") == 1
+    assert asked["distracting"].startswith("Rain is good for flowers, but what does one")
+    assert asked["situational"].startswith("I am a smith. What does one")
+    assert asked["double"].count(", and what does one") == 1
+    assert asked["complex-situational"].count(" Also, what does one") == 1
     assert re.fullmatch(r"How do \w+ \w+ and \w+ \w+ differ\?", asked["comparative"])
     said = " ".join(request["messages"][-1]["content"] for request in served.requests)
     assert "poison" not in said
@@ -770,7 +777,7 @@ ATOMS = (
     "atom: smallest unit of matter that retains all chemical traits of an element",
     "atom: unit of an element that has protons and neutrons in its core",
 )
-ION = "ion: charged particle that has gained or lost electrons in a reaction"
+ION = "ion: charged particle of an element or other matter that has gained or lost electrons in a reaction"
 
 
 def test_a_term_that_a_glossary_defines_twice_is_compared_with_another_only() -> None:
@@ -822,7 +829,7 @@ def test_a_pronoun_is_put_only_for_a_term_whose_number_is_clear(term: str, quest
 
 
 def test_a_question_that_its_page_asks_is_a_leak(tmp_path: Path) -> None:
-    asked = "How hot are the long furnaces of the zinc works in the upper valley?"
+    asked = "At how many degrees do the zinc works of the upper valley melt their ore?"
     quiz = f"\n\nQuiz\n1. {asked}\na. 12 degrees\nb. 411 degrees\n"
     for extra, fate in ((quiz, "leak"), ("", "kept")):
         task = task_of(extra=extra, answers=("number",))
