@@ -66,7 +66,7 @@ class GenerateSettings:
     seed: int
     n: int = 1
     tries: int = 1
-    n_asks: int = 2
+    n_asks: int = 4
     with_choices: bool = True
     n_workers: int = 1
 

@@ -9,8 +9,8 @@
 | one-right-choice | does the reader take the answer for right, seen alone? |
 | wrong-answers | are three fit to be choices, and does the reader take each for wrong, seen alone? |
 | leak | does the page hold the question itself? (the labeller `leaks` of a build) |
-| answerable | is the reader right with the evidence, in every order of the choices? |
 | needs-span | is the reader wrong at least once without it? |
+| answerable | is the reader right with the evidence, in every order of the choices? |
 | duplicate | is it unlike every question of the dataset and every one that was kept before? |
 
 An out-of-scope question has no choices and no evidence: for `answerable`, the reader has to say that it does not know,
@@ -19,10 +19,11 @@ given the passages that it was made from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from builder.generating.drawn_passages import WritingTask
+from builder.generating.fact_answers import glossary_of
 from builder.generating.generated_question import GeneratedQuestion
 from builder.generating.question_draft import QuestionDraft, QuestionPart, asked_text
 from builder.generating.question_reader import LEAST_F1, QuestionReader, agrees, says_unknown
@@ -40,8 +41,8 @@ FILTERS = (
     "one-right-choice",
     "wrong-answers",
     "leak",
-    "answerable",
     "needs-span",
+    "answerable",
     "duplicate",
 )
 LEAST_ALIKE = 90.0
@@ -99,13 +100,18 @@ def gold_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader
 
 
 def surely_wrong(
-    texts: Iterable[str], part: QuestionPart, task: WritingTask, place: int, reader: QuestionReader
+    texts: Sequence[str], part: QuestionPart, task: WritingTask, place: int, reader: QuestionReader
 ) -> list[str]:
-    """The first three wrong answers that the reader takes for wrong, each seen alone; it sees up to twice as many."""
+    """The first wrong answers that the reader takes for wrong, each seen alone: three, or two where two things are
+    compared. It sees up to twice as many. A term has to be wrong by its own line of the glossary, too.
+    """
     kept: list[str] = []
     question, fact = asked_text(task.type, part), task.fact_texts()[place]
-    for text in list(texts)[: 2 * N_WRONG]:
-        if len(kept) < N_WRONG and not reader.takes_for_right(question, text, fact):
+    glossary = glossary_of(task.page)
+    n = 2 if task.type.join == "differ" else N_WRONG
+    for text in texts[: 2 * n]:
+        sentences = [fact, f"{text}: {glossary[text]}"] if text in glossary else [fact]
+        if len(kept) < n and not any(reader.takes_for_right(question, text, sentence) for sentence in sentences):
             kept.append(text)
     return kept
 
@@ -130,8 +136,8 @@ def needs_span_failure(found: GeneratedQuestion, reader: QuestionReader) -> Fail
 
 
 def checked(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
-    """The first filter from `leak` to `needs-span` that the question fails; later ones are not asked."""
-    return leak_failure(found) or answerable_failure(found, reader) or needs_span_failure(found, reader)
+    """The first filter from `leak` to `answerable` that the question fails; later ones are not asked."""
+    return leak_failure(found) or needs_span_failure(found, reader) or answerable_failure(found, reader)
 
 
 class KnownTexts:

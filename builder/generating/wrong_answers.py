@@ -7,6 +7,7 @@ would give the right one away.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -37,7 +38,7 @@ RULED_KINDS = ("number", "term", "thing", "meaning")
 MAX_LINES = 12
 LEAST_ALIKE = 80.0
 """Two answers are near to each other from this share of equal letters (rapidfuzz, 0 to 100)."""
-LEAST_STATED = 0.6
+LEAST_STATED = 0.5
 """Of a question's telling words, in a sentence that has a wrong answer: it may be right, too."""
 _LINE = re.compile(r"\s*(?:\d{1,2}[.)]|[-*•])\s*(.+)$")
 
@@ -112,7 +113,8 @@ def rule_candidates(task: WritingTask, place: int) -> list[str] | None:
     ordered = sorted(drawn, key=lambda term: -len(content_stems(glossary[term]) & alike))
     if fact.kind == "meaning":
         return [glossary[term] for term in ordered if is_short(glossary[term])]
-    return [term for term in ordered if not _is_a(term, right, glossary)]
+    others = (term for term in ordered if term.casefold() != right.casefold())
+    return [term for term in others if not _is_a(term, right, glossary)]
 
 
 def _meaning(glossary: Mapping[str, str], term: str) -> str:
@@ -128,13 +130,10 @@ def _is_a(one: str, other: str, glossary: Mapping[str, str]) -> bool:
 def is_stated_of(text: str, question: str, page: WebPage) -> bool:
     """Whether the page states of a wrong answer what a question asks: some sentence has it and the question's words."""
     asked = content_stems(question) - generic_stems() - content_stems(text)
-    wanted = text.casefold()
+    n_least = max(min(2, len(asked)), math.ceil(LEAST_STATED * len(asked)))
     sentences = (page.text[start:end] for start, end in page.sentences)
-    return bool(asked) and any(
-        len(asked & content_stems(sentence)) >= LEAST_STATED * len(asked)
-        for sentence in sentences
-        if wanted in sentence.casefold()
-    )
+    having = (sentence for sentence in sentences if text.casefold() in sentence.casefold())
+    return bool(asked) and any(len(asked & content_stems(sentence)) >= n_least for sentence in having)
 
 
 def in_order_of(seed: str, texts: Iterable[str]) -> list[str]:

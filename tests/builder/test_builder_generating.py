@@ -127,7 +127,7 @@ def passage_in(request: str) -> str:
 
 def written(sentence: str) -> str:
     """A sound question about a sentence, for the one answer that it offers."""
-    term, _, meaning = sentence.partition(": ")
+    _, _, meaning = sentence.partition(": ")
     place = next((place for place in PLACES.values() if place in sentence), "")
     if meaning:
         begin = re.sub(r" (?:that|thrown) .*", "", meaning)
@@ -777,7 +777,7 @@ ATOMS = (
     "atom: smallest unit of matter that retains all chemical traits of an element",
     "atom: unit of an element that has protons and neutrons in its core",
 )
-ION = "ion: charged particle of an element or other matter that has gained or lost electrons in a reaction"
+ION = "ion: charged particle of an element that lost electrons of matter"
 
 
 def test_a_term_that_a_glossary_defines_twice_is_compared_with_another_only() -> None:
