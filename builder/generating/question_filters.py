@@ -5,12 +5,13 @@
 | no-reply | does each request get a reply that is neither empty nor cut too early? |
 | reply | does each reply do what was asked for, and can the question be asked alone? |
 | on-span | does it ask with enough of the sentence's words, with few others, and for the number as it stands there? |
-| same-answer | does the reader, without choices, give the same answer with the sentence, and with the whole passage? |
+| same-answer | does the reader, without choices, give the same answer with the sentence? |
 | one-right-choice | does the reader take the answer for right, seen alone? |
 | wrong-answers | are three fit to be choices, and does the reader take each for wrong, seen alone? |
 | leak | does the page hold the question itself? (the labeller `leaks` of a build) |
 | needs-span | is the reader wrong at least once without it? |
 | answerable | is the reader right with the evidence, in every order of the choices? |
+| same-in-passage | does it give that answer with all of the passage, too? From it, a vague question gets another one. |
 | duplicate | is it unlike every question of the dataset and every one that was kept before? |
 
 An out-of-scope question has no choices and no evidence: for `answerable`, the reader has to say that it does not know,
@@ -43,6 +44,7 @@ FILTERS = (
     "leak",
     "needs-span",
     "answerable",
+    "same-in-passage",
     "duplicate",
 )
 LEAST_ALIKE = 90.0
@@ -70,18 +72,33 @@ def on_span_failure(draft: QuestionDraft, task: WritingTask) -> Failure | None:
 
 
 def same_answer_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader) -> Failure | None:
-    """The filter `same-answer`: the reader gives the same answer to each part in its own words, with the sentence and
-    with all of the passage, from which a vague question gets another one.
+    """The filter `same-answer`: with the sentence, the reader gives the same answer to each part in its own words."""
+    sentences = [[text] for text in task.fact_texts()]
+    return _other_answer("same-answer", task, draft.parts, sentences, reader)
+
+
+def same_in_passage_failure(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
+    """The filter `same-in-passage`: the same with all of the passage."""
+    return _other_answer("same-in-passage", found.task, found.parts, [found.task.texts()] * len(found.parts), reader)
+
+
+def _other_answer(
+    name: str,
+    task: WritingTask,
+    parts: Sequence[QuestionPart],
+    passages: Sequence[Sequence[str]],
+    reader: QuestionReader,
+) -> Failure | None:
+    """The failure of the first part that gets another answer in words from its passages.
 
     A question of how two things differ passes: it has no such parts.
     """
     if not task.type.answerable or task.type.join == "differ":
         return None
-    for part, fact in zip(draft.parts, task.fact_texts(), strict=True):
-        for passages in ([fact], task.texts()):
-            answer = reader.answer(asked_text(task.type, part), passages)
-            if not agrees(answer, part.answer):
-                return Failure("same-answer", f"the reader answers {answer[:200]!r}, not {part.answer[:200]!r}")
+    for part, texts in zip(parts, passages, strict=True):
+        answer = reader.answer(asked_text(task.type, part), texts)
+        if not agrees(answer, part.answer):
+            return Failure(name, f"the reader answers {answer[:200]!r}, not {part.answer[:200]!r}")
     return None
 
 
@@ -136,8 +153,13 @@ def needs_span_failure(found: GeneratedQuestion, reader: QuestionReader) -> Fail
 
 
 def checked(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
-    """The first filter from `leak` to `answerable` that the question fails; later ones are not asked."""
-    return leak_failure(found) or needs_span_failure(found, reader) or answerable_failure(found, reader)
+    """The first filter from `leak` to `same-in-passage` that the question fails; later ones are not asked."""
+    return (
+        leak_failure(found)
+        or needs_span_failure(found, reader)
+        or answerable_failure(found, reader)
+        or same_in_passage_failure(found, reader)
+    )
 
 
 class KnownTexts:

@@ -12,18 +12,19 @@ from functools import cache
 from builder.evidence.telling_words import content_stems, english_stems, generic_stems
 from builder.generating.lone_numbers import number_faults
 
-LEAST_SHARE = 0.4
+LEAST_SHARE = 1 / 3
 """Of the telling words of a sentence, without its answer, that a question needs."""
-LEAST_WORDS = 3
-ENOUGH_WORDS = 6
-"""So many are enough for a long sentence."""
+LEAST_WORDS = 2
+ENOUGH_WORDS = 5
+ENOUGH_BY_A_NUMBER = 3
+"""So many are enough for a long sentence. A number is the only one of its sentence."""
 MOST_OTHER = 1
 """Telling words of a question that its sentence does not have; none where a number is asked for."""
 _ASKING = (
     "year number amount percent percentage share fraction value distance length height high depth deep width wide"
     " diameter radius age old mass weight weigh heavy speed fast velocity temperature hot cold duration"
     " frequency energy pressure volume density average approximate approximately total cost tall thick maximum minimum"
-    " range last term word called name refer happen scientist science"
+    " range far last term word called name refer happen scientist science"
 )
 """Words that ask for something, or name the quantity that a unit measures."""
 
@@ -35,10 +36,11 @@ def _asking_stems() -> frozenset[str]:
 
 def off_span_faults(question: str, answer: str, sentence: str, kind: str) -> Iterator[tuple[bool, str]]:
     """What makes a question another one than its sentence answers, each with whether it is so."""
-    right = content_stems(answer)
+    right = content_stems(answer) if kind != "number" else frozenset()
     stated = content_stems(sentence) - right
     asked = content_stems(question) - right
-    n_needed = min(len(stated), max(LEAST_WORDS, min(ENOUGH_WORDS, math.ceil(LEAST_SHARE * len(stated)))))
+    enough = ENOUGH_BY_A_NUMBER if kind == "number" else ENOUGH_WORDS
+    n_needed = min(len(stated), max(LEAST_WORDS, min(enough, math.ceil(LEAST_SHARE * len(stated)))))
     n_shared = len(stated & asked)
     yield n_shared < n_needed, f"has {n_shared} telling words of the sentence, not {n_needed}"
     others = asked - stated - _asking_stems() - (frozenset() if kind == "number" else generic_stems())

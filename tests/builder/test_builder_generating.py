@@ -185,7 +185,7 @@ def wrong_for(request: str) -> str:
 
 def is_right(request: str, sentence: str) -> bool:
     answer = re.findall(r"^Answer: (.*)$", request, re.MULTILINE)[0]
-    return answer.casefold() in sentence.casefold()
+    return answer.casefold() in sentence.casefold() and sentence not in TOOLS
 
 
 def right_letter(choices: dict[str, str], sentence: str) -> str:
@@ -347,7 +347,7 @@ def test_a_question_that_fails_is_made_from_another_passage_until_the_tries_are_
 def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
     pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    n_left = 14
+    n_left = 20
 
     def failing(request: str) -> str:
         nonlocal n_left
@@ -377,7 +377,7 @@ def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
     with chatting(model) as asked:
         use(monkeypatch, asked)
         generate(pages, tmp_path / "parts", "--n", 2, "--tries", 1)
-        assert len(asked.requests) == n_whole - 14
+        assert len(asked.requests) == n_whole - 20
     for name in names:
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
