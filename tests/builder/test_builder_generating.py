@@ -347,7 +347,7 @@ def test_a_question_that_fails_is_made_from_another_passage_until_the_tries_are_
 def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
     pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    n_left = 20
+    n_left = 26
 
     def failing(request: str) -> str:
         nonlocal n_left
@@ -377,7 +377,7 @@ def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
     with chatting(model) as asked:
         use(monkeypatch, asked)
         generate(pages, tmp_path / "parts", "--n", 2, "--tries", 1)
-        assert len(asked.requests) == n_whole - 20
+        assert len(asked.requests) == n_whole - 26
     for name in names:
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
@@ -846,6 +846,15 @@ def letters(*, closed: bool, reply: str) -> Callable[[str], str]:
     return answer
 
 
+def by_passage(reply: str) -> Callable[[str], str]:
+    """The sound model with another answer in words from all of a passage."""
+
+    def answer(request: str) -> str:
+        return reply if "in a few words" in request and FILLER[:20] in passage_in(request) else model(request)
+
+    return answer
+
+
 def knowing(request: str) -> str:
     """A reader that knows the answer without the evidence."""
     if "letter of the right choice" in request:
@@ -863,6 +872,7 @@ def knowing(request: str) -> str:
         ("simple", letters(closed=False, reply="a"), "answerable"),  # the same letter in every order
         ("simple", letters(closed=False, reply=HOSTILE), "answerable"),
         ("simple", knowing, "needs-span"),
+        ("simple", by_passage("a brown paste"), "same-in-passage"),
         ("out-of-scope", model, "kept"),
         ("out-of-scope", saying("in a few words", "411 degrees"), "answerable"),
     ],
@@ -882,6 +892,14 @@ def test_a_wrong_answer_that_the_reader_takes_for_right_is_replaced_by_another(t
     assert found is not None
     assert len(found.question.choices) == 4
     assert "Wolves guard every gate" not in found.question.choices.values()
+
+
+def test_a_term_that_is_right_by_its_own_line_of_the_glossary_is_no_wrong_answer(tmp_path: Path) -> None:
+    task = task_of()
+    assert task.facts[0].kind == "term"
+    found = outcome_of(tmp_path, task).found
+    assert found is not None
+    assert not any("slag" in text for text in found.question.choices.values())  # the model says yes to their own lines
 
 
 @pytest.mark.parametrize(
