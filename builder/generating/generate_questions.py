@@ -18,7 +18,7 @@ from builder.generating.chat_prompts import ChatRequest, prompt_ids
 from builder.generating.drawn_passages import WritingTask
 from builder.generating.failed_requests import FailedRequests
 from builder.generating.generated_question import GeneratedQuestion, as_question
-from builder.generating.question_draft import Ask, QuestionDraft, write_draft
+from builder.generating.question_draft import Ask, OffSpanError, QuestionDraft, write_draft
 from builder.generating.question_filters import (
     FILTERS,
     NO_REPLY,
@@ -27,7 +27,6 @@ from builder.generating.question_filters import (
     KnownTexts,
     checked,
     gold_failure,
-    on_span_failure,
     same_answer_failure,
     surely_wrong,
 )
@@ -146,8 +145,8 @@ class Generator:
         try:
             draft = write_draft(task, ask)
         except RecordError as error:
-            return Failure("reply", str(error))
-        failure = on_span_failure(draft, task) or same_answer_failure(draft, task, self._reader)
+            return Failure("on-span" if isinstance(error, OffSpanError) else "reply", str(error))
+        failure = same_answer_failure(draft, task, self._reader)
         if failure is not None or not (self.settings.with_choices and task.type.answerable):
             return failure or as_question(task, draft)
         failure = gold_failure(draft, task, self._reader)

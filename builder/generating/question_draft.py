@@ -18,6 +18,7 @@ from builder.generating.drawn_passages import WritingTask
 from builder.generating.fact_answers import glossary_of
 from builder.generating.fact_sentences import glossary_line
 from builder.generating.question_types import QuestionType
+from builder.generating.span_words import off_span_faults
 from builder.question_sets.question_files import tidy
 from builder.question_sets.question_flags import is_context_bound
 from edu_rag.errors import RecordError
@@ -61,6 +62,10 @@ _UNCLEAR_NUMBER = ("s", "ia", "ae", "i")
 """Ends of terms that may be one or many: "photosynthesis", "fatty acids", "bacteria". No pronoun is put for them."""
 
 Ask = Callable[[ChatRequest], str]
+
+
+class OffSpanError(RecordError):
+    """A question asks something else than its sentence states (`span_words.py`)."""
 
 
 class QuestionPart(NamedTuple):
@@ -131,7 +136,7 @@ def first_requests(task: WritingTask) -> list[ChatRequest]:
 
 
 def write_draft(task: WritingTask, ask: Ask) -> QuestionDraft:
-    """The question of a task. Raises RecordError if a reply has a fault."""
+    """The question of a task. Raises RecordError if a reply has a fault; OffSpanError for one beside its sentence."""
     if task.type.join == "differ":
         lines = [glossary_line(text) for text in task.fact_texts()]
         return joined(task.type, [QuestionPart(line.term, line.meaning) for line in lines if line is not None])
@@ -139,8 +144,12 @@ def write_draft(task: WritingTask, ask: Ask) -> QuestionDraft:
     requests = zip(task.type.part_types(), first_requests(task), task.answers(), strict=True)
     for kind, request, answer in requests:
         plain = QuestionPart(read_line(ask(request)), tidy(answer) if kind.answerable else "")
+        place = len(parts)
         _check(plain)
+        _check_on_span(plain, task, place)
         parts.append(_changed(plain, kind, task, ask))
+        if kind.change == "short":
+            _check_on_span(parts[-1], task, place)
     for one, other in permutations(parts, 2):
         if holds_answer(f"{one.question} {one.answer}", other.answer):
             raise RecordError("question", "one part holds the answer to the other")
@@ -151,6 +160,15 @@ def _check(part: QuestionPart) -> None:
     for is_fault, what in _faults(part):
         if is_fault:
             raise RecordError("question", what)
+
+
+def _check_on_span(part: QuestionPart, task: WritingTask, place: int) -> None:
+    """Compare a question with the words of its sentence; one that is out of scope has none."""
+    if task.type.answerable:
+        fact, text = task.facts[place], task.fact_texts()[place]
+        for is_fault, what in off_span_faults(part.question, part.answer, text, fact.kind):
+            if is_fault:
+                raise OffSpanError("question", what)
 
 
 def _faults(part: QuestionPart) -> Iterator[tuple[bool, str]]:

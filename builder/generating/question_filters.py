@@ -28,7 +28,6 @@ from builder.generating.fact_answers import glossary_of
 from builder.generating.generated_question import GeneratedQuestion
 from builder.generating.question_draft import QuestionDraft, QuestionPart, asked_text
 from builder.generating.question_reader import LEAST_F1, QuestionReader, agrees, says_unknown
-from builder.generating.span_words import off_span_faults
 from builder.generating.wrong_answers import N_WRONG
 from builder.labels.leaks import LeakIndex
 from builder.question_sets.question_flags import plain
@@ -56,19 +55,6 @@ class Failure(NamedTuple):
 
     filter: str
     reason: str
-
-
-def on_span_failure(draft: QuestionDraft, task: WritingTask) -> Failure | None:
-    """The filter `on-span`: each part asks what its sentence states, as far as their words show. `comparative` passes,
-    whose question is made by rule.
-    """
-    if not task.type.answerable or task.type.join == "differ":
-        return None
-    for part, fact, text in zip(draft.parts, task.facts, task.fact_texts(), strict=True):
-        for is_fault, what in off_span_faults(part.plain or part.question, part.answer, text, fact.kind):
-            if is_fault:
-                return Failure("on-span", what)
-    return None
 
 
 def same_answer_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader) -> Failure | None:

@@ -131,7 +131,9 @@ def test_a_question_for_a_number_asks_for_what_its_sentence_counts(question: str
     ],
 )
 def test_a_vague_question_for_a_term_is_rejected(question: str, is_sound: bool) -> None:
-    line = "resistivity: an intrinsic property of a material, independent of its shape or size, proportional to resistance"
+    line = (
+        "resistivity: an intrinsic property of a material, independent of its shape or size, proportional to resistance"
+    )
     assert (not faults(question, "resistivity", line, "term")) is is_sound
 
 
