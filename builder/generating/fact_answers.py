@@ -22,18 +22,23 @@ from builder.generating.lone_numbers import lone_number
 from edu_rag.records import Span, WebPage
 
 MAX_ANSWER_WORDS = 12
+LEAST_TERMS = 8
+"""Of a page's glossary, so that three of them are fit to be wrong answers to a question for another one."""
 _REASON = re.compile(r"\b(?<!not )(?:because(?! of\b)|so that|in order to) ([^,;.()—]+)(?=[,;]|\.$)")
 _RESULT = re.compile(r"^(?:If|When|Whenever) [^,]+, (?:then )?([^,;()]+)\.$")
-
-
 _BEFORE_SUBJECT = re.compile(r"(?:An?|The)? ?$")
 _AFTER_SUBJECT = re.compile(
     r" (?:is|are|was|were|has|have|can|may|occurs?|refers?|means?|happens?|causes?|allows?|contains?|consists?|makes?"
     r"|produces?|measures?|describes?|states?|uses?|helps?|forms?|acts?|controls?|depends?|increases?|prevents?"
     r"|connects?|carr(?:y|ies)|provides?|involves?)\b"
 )
+"""A verb: what comes before it is the whole subject of the sentence."""
 _CALLED = re.compile(r"\b(?:called|known as|termed|named|referred to as|defined as) (?:the |an? )?$")
 _AFTER_CALLED = re.compile(r"[.,;)]| (?:and|is|are|was|were|that|which|in|at|on|by|to|from|during|because|when|if)\b")
+
+
+OF_GLOSSARY = ("term", "thing")
+"""Kinds of answers whose wrong ones are other terms of the page's glossary."""
 
 
 class Fact(NamedTuple):
@@ -57,12 +62,13 @@ def glossary_of(page: WebPage) -> dict[str, str]:
 
 def facts_of(page: WebPage, passage: Span) -> list[Fact]:
     """The sentences of a passage that state a fact, each with every answer that it offers."""
-    known = _pattern(tuple(glossary_of(page)))
-    found = []
+    glossary = glossary_of(page)
+    known, found = _pattern(tuple(glossary)), []
     for start, end in page.sentences:
         if passage.start <= start and end <= passage.end and is_fact(page.text[start:end]):
             for kind, one, other in _answers(page.text[start:end], known):
-                found.append(Fact(Span(start, end), Span(start + one, start + other), kind))
+                if kind not in OF_GLOSSARY or len(glossary) >= LEAST_TERMS:
+                    found.append(Fact(Span(start, end), Span(start + one, start + other), kind))
     return found
 
 

@@ -164,6 +164,8 @@ GLOSSARY = (
     "tendril: modified stem of slender strands by which plants climb on others",
     "lenticel: opening on the surface of mature woody stems for gas exchange",
     "integument: layer of tissue around the ovule of a plant that becomes a coat",
+    "xylem: tissue that carries water up from the roots",
+    "stoma: pore in the outer skin of a leaf",
 )
 
 
@@ -183,10 +185,16 @@ def test_a_term_is_an_answer_only_where_the_sentence_is_about_it(sentence: str, 
     assert [page.text[slice(*one.answer)] for one in found] == things
 
 
+def test_a_page_with_few_terms_offers_none_as_an_answer() -> None:
+    for n, kinds in ((8, {"term", "meaning"}), (7, {"meaning"})):
+        page = page_with(*GLOSSARY[-n:])
+        assert {one.kind for one in facts_of(page, Span(0, len(page.text)))} == kinds
+
+
 def test_a_term_that_is_a_kind_of_the_right_one_is_no_wrong_answer() -> None:
     page = page_with(*GLOSSARY)
     found = rule_candidates(task_with(page, "term", GLOSSARY[0], "gymnosperm"), 0)
-    assert sorted(found or ()) == ["integument", "lenticel", "rhizome", "tendril"]
+    assert sorted(found or ()) == ["integument", "lenticel", "rhizome", "stoma", "tendril", "xylem"]
 
 
 def test_terms_with_the_most_alike_meanings_come_first() -> None:
