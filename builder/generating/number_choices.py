@@ -10,6 +10,8 @@ from builder.generating.lone_numbers import is_bare, is_year
 
 LAST_YEAR = 2025
 _DIGITS = re.compile(r"\d[\d.,]*(?: \d{3})*")
+_COUNTS_SEVERAL = re.compile(r" [a-z]")
+"""A unit in words, in the plural: one of it would look wrong."""
 _FACTORS = tuple(map(Decimal, ("0.1", "0.25", "0.5", "0.75", "1.5", "2", "3", "4", "10")))
 """A number near to the right one could be right, too, where that one is rounded."""
 _YEARS = (-60, -45, -30, -20, -10, 10, 20, 30, 45, 60)
@@ -26,7 +28,8 @@ def wrong_numbers(right: str) -> list[str]:
     rest = found[0][len(digits) :] + rest
     if is_bare(right) and is_year(right):
         return [str(int(right) + by) for by in _YEARS if int(right) + by <= LAST_YEAR]
-    return [f"{_spelled(value, digits)}{rest}" for value in _values(digits, is_share=_is_share(rest))]
+    values = _values(digits, is_share=_is_share(rest))
+    return [f"{_spelled(value, digits)}{rest}" for value in values if value != 1 or not _COUNTS_SEVERAL.match(rest)]
 
 
 def _is_share(rest: str) -> bool:

@@ -86,6 +86,7 @@ def test_a_number_is_an_answer_only_with_its_unit_and_where_no_other_can_be_mean
         ("0.01 atoms per cm³", ["0.02", "0.03", "0.04", "0.10"]),
         ("12,000 years", ["1,200", "3,000", "6,000", "9,000", "18,000", "24,000", "36,000", "48,000", "120,000"]),
         ("80%", ["8", "20", "40", "60"]),
+        ("2 rings", ["3", "4", "6", "8", "20"]),
     ],
 )
 def test_wrong_numbers_have_the_unit_and_form_of_the_right_one_and_are_far_from_it(
