@@ -9,7 +9,10 @@ from decimal import ROUND_HALF_UP, Decimal
 from builder.generating.lone_numbers import is_bare, is_year
 
 LAST_YEAR = 2025
+MOST_DIGITS = 15
 _DIGITS = re.compile(r"\d[\d.,]*(?: \d{3})*")
+_PLAIN = re.compile(r"(?:\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+)(?:\.\d+)?", re.ASCII)
+"""A number as it is written in English; "1.2.3" and "3,5" are not."""
 _COUNTS_SEVERAL = re.compile(r" [a-z]")
 """A unit in words, in the plural: one of it would look wrong."""
 _FACTORS = tuple(map(Decimal, ("0.1", "0.25", "0.5", "0.75", "1.5", "2", "3", "4", "10")))
@@ -23,9 +26,10 @@ def wrong_numbers(right: str) -> list[str]:
     found = _DIGITS.match(right)
     if found is None:
         return []
-    rest = right[found.end() :]
     digits = found[0].rstrip(".,")
-    rest = found[0][len(digits) :] + rest
+    rest = right[len(digits) :]
+    if len(digits) > MOST_DIGITS or not _PLAIN.fullmatch(digits):
+        return []
     if is_bare(right) and is_year(right):
         return [str(int(right) + by) for by in _YEARS if int(right) + by <= LAST_YEAR]
     values = _values(digits, is_share=_is_share(rest))

@@ -98,7 +98,11 @@ def test_wrong_numbers_have_the_unit_and_form_of_the_right_one_and_are_far_from_
 
 def test_a_wrong_year_is_no_year_to_come() -> None:
     assert wrong_numbers("2014") == ["1954", "1969", "1984", "1994", "2004", "2024"]
-    assert wrong_numbers("no number") == []
+
+
+@pytest.mark.parametrize("right", ["no number", "1.2.3 things", "3,5 cm", "1" * 40, "0.0", "٣ cm"])
+def test_what_is_no_number_of_english_text_has_no_wrong_numbers(right: str) -> None:
+    assert wrong_numbers(right) == []
 
 
 SPOTS = "Plants of the dry desert keep about 30 distinct kinds of animals alive."
