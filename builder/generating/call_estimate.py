@@ -90,13 +90,13 @@ def _n_asked_wrong(task: WritingTask) -> int:
 
 def _reader(tasks: Sequence[WritingTask], n_asks: int, *, with_choices: bool) -> RoleEstimate:
     """Each part in words, with its sentence and its passage; with choices also its answer and two times three wrong
-    ones, each alone, and then the question `n_asks` times with its evidence and as often without it.
+    ones, each with up to two sentences, and then the question `n_asks` times with its evidence and as often without it.
     """
     n_calls, n_characters, n_output = 0, 0, 0
     for task in tasks:
         n_long = 2 * len(task.facts) if task.type.answerable else 1
         has_choices = with_choices and task.type.answerable
-        n_judged = (1 + 2 * N_WRONG) * len(task.facts) if has_choices else 0
+        n_judged = (1 + 4 * N_WRONG) * len(task.facts) if has_choices else 0
         n_short = (2 * n_asks + n_judged if has_choices else 2) if task.type.answerable else 0
         n_calls += n_long + n_short
         n_characters += n_long * sum(map(len, task.texts())) + n_short * sum(map(len, task.fact_texts()))

@@ -140,7 +140,7 @@ def write_draft(task: WritingTask, ask: Ask) -> QuestionDraft:
     if task.type.join == "differ":
         lines = [glossary_line(text) for text in task.fact_texts()]
         return joined(task.type, [QuestionPart(line.term, line.meaning) for line in lines if line is not None])
-    parts = []
+    parts: list[QuestionPart] = []
     requests = zip(task.type.part_types(), first_requests(task), task.answers(), strict=True)
     for kind, request, answer in requests:
         plain = QuestionPart(read_line(ask(request)), tidy(answer) if kind.answerable else "")
