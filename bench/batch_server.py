@@ -35,7 +35,7 @@ from transformers import DynamicCache
 from baselines.gguf_model import LocalModel
 from baselines.prompts.prompt import FilledPrompt
 
-STEPS_BETWEEN = 4
+STEPS_BETWEEN = 16
 """Tokens that are written between two admissions: prompts that wait for each other are read together."""
 KEPT_PROMPTS = 128
 """The last prompts whose beginnings are not read again: several kinds of requests come in turn."""

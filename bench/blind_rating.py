@@ -6,9 +6,11 @@
 `draw` takes up to N questions that `edu-rag questions generate` kept, some that its filters rejected, and N of the
 books' exercises with labelled evidence, all with four choices. It writes them in a drawn order to RATING/sheet.jsonl,
 each with its key and a passage: the one that the generated question was made from, or the window of the home page, cut
-by the same rule, with the exercise's first evidence. Where each is from is in RATING/origins.json, which the reader
-must not see. The reader writes RATING/ratings.jsonl: for each `item` whether exactly the key is right (`one_right`),
-whether the passage suffices to choose it (`answerable`), and whether a teacher could use it as it is (`clear`).
+by the same rule, with the exercise's first evidence. A generated question is shown as `questions convert --plain`
+writes it, without the remark, situation or message that its type puts before it. Where each is from is in
+RATING/origins.json, which the reader must not see. The reader writes RATING/ratings.jsonl: for each `item` whether
+exactly the key is right (`one_right`), whether the passage suffices to choose it (`answerable`), and whether a teacher
+could use it as it is (`clear`).
 A question is sound if it has one right choice and its passage suffices. Questions that no passage answers
 (`out-of-scope`) have no choices, and are left out. OTHER is the folder of another reader's rating, of some of the same
 questions: `report` says how far both agree.
@@ -50,7 +52,7 @@ def generated(lines: Sequence[Mapping[str, Any]], pages: Mapping[str, WebPage]) 
         if len(line.get("choices") or ()) == 4:
             spans = line["made_from"]
             passage = "\n\n".join(pages[span["url"]].text[span["start"] : span["end"]] for span in spans)
-            found.append(_item(line["question"], line["choices"], line["answer"], passage))
+            found.append(_item(line["plain"], line["choices"], line["answer"], passage))
     return found
 
 

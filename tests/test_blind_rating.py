@@ -22,7 +22,8 @@ import generated_questions  # noqa: E402
 
 def _generated(name: str, url: str) -> dict[str, Any]:
     return {
-        "question": f"{name}?",
+        "question": f"I am a student. {name}?",
+        "plain": f"{name}?",
         "choices": {"a": "1", "b": "2", "c": "3", "d": "4"},
         "answer": "b",
         "made_from": [{"url": url, "start": 0, "end": 20}],

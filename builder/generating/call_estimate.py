@@ -9,7 +9,7 @@ from builder.generating.drawn_passages import WritingTask
 from builder.generating.question_draft import QuestionPart, first_requests
 from builder.generating.question_reader import ANSWER_TOKENS, LETTER_TOKENS
 from builder.generating.reply_file import ChatModel, ReplyFile
-from builder.generating.wrong_answers import N_WRONG, wrong_request
+from builder.generating.wrong_answers import N_WRONG, RULED_KINDS, wrong_request
 
 CHARACTERS_PER_TOKEN = 4
 USUAL_CHARACTERS = 300
@@ -73,7 +73,7 @@ def estimate(
     open_requests = [request for request in requests if not replies.has(writer, request)]
     usual = wrong_request(QuestionPart("?" * USUAL_CHARACTERS))
     added = [usual for task in tasks if task.type.answerable for kind in task.type.part_types() if kind.ask]
-    wrong = [usual for task in tasks if with_choices and task.type.answerable for _ in task.facts]
+    wrong = [usual for task in tasks if with_choices and task.type.answerable for _ in range(_n_asked_wrong(task))]
     asked = open_requests + added + wrong
     n_characters = sum(len(request.system) + len(request.user) for request in asked)
     return CallEstimate(
@@ -83,13 +83,18 @@ def estimate(
     )
 
 
+def _n_asked_wrong(task: WritingTask) -> int:
+    """The parts whose wrong answers the writer is asked for."""
+    return sum(fact.kind not in RULED_KINDS for fact in task.facts)
+
+
 def _reader(tasks: Sequence[WritingTask], n_asks: int, *, with_choices: bool) -> RoleEstimate:
-    """Each part in words; with choices also its answer and twice two times three wrong ones, each alone, and then the
-    question `n_asks` times with its evidence and as often without it.
+    """Each part in words, with its sentence and its passage; with choices also its answer and two times three wrong
+    ones, each with up to two sentences, and then the question `n_asks` times with its evidence and as often without it.
     """
     n_calls, n_characters, n_output = 0, 0, 0
     for task in tasks:
-        n_long = len(task.facts) if task.type.answerable else 1
+        n_long = 2 * len(task.facts) if task.type.answerable else 1
         has_choices = with_choices and task.type.answerable
         n_judged = (1 + 4 * N_WRONG) * len(task.facts) if has_choices else 0
         n_short = (2 * n_asks + n_judged if has_choices else 2) if task.type.answerable else 0

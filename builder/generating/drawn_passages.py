@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from builder.evidence.page_index import index_of
+from builder.evidence.telling_words import content_stems, generic_stems
 from builder.generating.fact_answers import Fact, facts_of
 from builder.generating.fact_sentences import GlossaryLine, glossary_line
 from builder.generating.question_types import QuestionType
@@ -194,15 +195,16 @@ class _Pool:
                 used = [one.span for one in chosen]
                 free = [fact for fact in ordered if fact.kind in part.answers and fact.span not in used]
                 if kind.join == "differ":
-                    free = [fact for fact in free if not any(_is_same(page, fact, one) for one in chosen)]
+                    free = [fact for fact in free if all(_can_be_compared(page, fact, one) for one in chosen)]
                 chosen += sorted(free, key=lambda fact: part.answers.index(fact.kind))[:1]
             if len(chosen) == len(kind.part_types()):
                 return Drawn((passage,), tuple(chosen))
         return None
 
 
-def _is_same(page: WebPage, *facts: Fact) -> bool:
-    """Whether two lines of a glossary have the same term or the same meaning."""
+def _can_be_compared(page: WebPage, *facts: Fact) -> bool:
+    """Whether two lines of a glossary are about things of a kind: they share a telling word, and are not the same."""
     lines = [glossary_line(page.text[fact.span.start : fact.span.end].casefold()) for fact in facts]
     one, other = (line or GlossaryLine("", "") for line in lines)
-    return one.term == other.term or one.meaning == other.meaning
+    shared = content_stems(" ".join(one)) & content_stems(" ".join(other)) - generic_stems()
+    return bool(shared) and one.term != other.term and one.meaning != other.meaning

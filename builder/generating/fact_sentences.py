@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 MIN_WORDS = 8
 MAX_WORDS = 32
+SUBJECT_WORDS = 4
+"""Words after "The" that may name what a sentence is about."""
 _POINTS_AWAY = re.compile(
     r"\b(?:figures?|tables?|images?|photos?|photographs?|micrographs?|diagrams?|drawings?|illustrations?|pictures?"
     r"|pictured|axis|axes|panels?|arrows?|labell?ed|shown|shows|seen|depicts|graphs?|equations?|examples?"
@@ -21,13 +23,17 @@ _BEGINS_AWAY = re.compile(
     r"(?:it|its|they|their|them|both|each|all|some|many|most|several|one|two|three|four|other|however|thus|therefore"
     r"|hence|then|also|but|and|or|so|because|first|second|third|next|finally|similarly|instead|moreover|furthermore"
     r"|in addition|in contrast|in fact|as a result|for instance|likewise|again|there|visit|even|only|once|now"
-    r"|today|indeed"
-    r"|the (?:first|second|third|last|other|two|three|latter|former|remaining|resulting))\b",
+    r"|today|indeed|calculate|find|determine|suppose|assume|compute|estimate|give|list|explain|describe|use|draw|imagine"
+    r"|compare|predict|verify|prove|write|name|identify|define|discuss|what|how|why|figure|did|that|solution"
+    r"|the (?:first|second|third|last|other|two|three|latter|former|remaining|resulting)"
+    r"|the (?:\w+est|most|least) (?:is|are|was|were|has|have|had|can|may))\b",
     re.IGNORECASE,
 )
 _MATHS = re.compile(r"[=→×∆Δ∝≈∑∫√^_{}\\]|\d\s*[+−*/]\s*\d|subscript|superscript")
 _GLOSSARY_LINE = re.compile(r"([a-z][\w '’-]{2,40})(?: \([\w ,'’-]+\))?: ([a-z].+)$")
 _WHOLE = re.compile(r"[A-Z][^?!:]*\.\)?$")
+_GLUED = re.compile(r"[a-z)]\.[A-Z]|[a-z)] (?:The|An?|In|On|At|For|If|When|Click|Per|Use) [a-z]")
+"""The end of a sentence that has become one with the next: a citation, a heading."""
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
 
 
@@ -50,6 +56,18 @@ def is_fact(sentence: str) -> bool:
         return False
     if glossary_line(sentence) is None and not _WHOLE.match(sentence):
         return False
-    if _POINTS_AWAY.search(sentence) or _BEGINS_AWAY.match(sentence) or _MATHS.search(sentence):
+    if _BEGINS_AWAY.match(sentence) or any(one.search(sentence) for one in (_POINTS_AWAY, _MATHS, _GLUED)):
         return False
     return all(sentence.count(left) == sentence.count(right) for left, right in _PAIRS)
+
+
+def has_open_subject(sentence: str, known: re.Pattern[str] | None) -> bool:
+    """Whether a sentence begins with "the" and a thing that only the text around it names: "The pan has".
+
+    A name, a term of the page's glossary, or "of" among its first words says which one is meant.
+    """
+    first, *words = sentence.split()[: SUBJECT_WORDS + 1]
+    subject = " ".join(words)
+    if first != "The" or "of" in words or any(word[0].isupper() for word in words):
+        return False
+    return known is None or known.search(subject) is None

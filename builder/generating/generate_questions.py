@@ -18,7 +18,7 @@ from builder.generating.chat_prompts import ChatRequest, prompt_ids
 from builder.generating.drawn_passages import WritingTask
 from builder.generating.failed_requests import FailedRequests
 from builder.generating.generated_question import GeneratedQuestion, as_question
-from builder.generating.question_draft import Ask, QuestionDraft, write_draft
+from builder.generating.question_draft import Ask, OffSpanError, QuestionDraft, write_draft
 from builder.generating.question_filters import (
     FILTERS,
     NO_REPLY,
@@ -37,8 +37,9 @@ from builder.generating.wrong_answers import (
     N_WRONG,
     fit_wrong,
     in_order_of,
-    page_candidates,
+    is_stated_of,
     read_wrong,
+    rule_candidates,
     wrong_choices,
     wrong_request,
 )
@@ -64,7 +65,7 @@ class GenerateSettings:
     seed: int
     n: int = 1
     tries: int = 1
-    n_asks: int = 2
+    n_asks: int = 4
     with_choices: bool = True
     n_workers: int = 1
 
@@ -144,7 +145,7 @@ class Generator:
         try:
             draft = write_draft(task, ask)
         except RecordError as error:
-            return Failure("reply", str(error))
+            return Failure("on-span" if isinstance(error, OffSpanError) else "reply", str(error))
         failure = same_answer_failure(draft, task, self._reader)
         if failure is not None or not (self.settings.with_choices and task.type.answerable):
             return failure or as_question(task, draft)
@@ -161,14 +162,15 @@ class Generator:
         return as_question(task, draft, wrong)
 
     def _wrong(self, task: WritingTask, draft: QuestionDraft, place: int, ask: Ask) -> list[str]:
-        """Wrong answers to a part: of the page if it has enough of the same kind, or else the model's as well."""
+        """Wrong answers to a part: those that rules find, or else the model's."""
         part, fact = draft.parts[place], task.fact_texts()[place]
-        fit = fit_wrong(in_order_of(task.task_id, page_candidates(task, place)), part, fact)
-        kept = surely_wrong(fit, part, task, place, self._reader)
-        if len(kept) < N_WRONG and task.facts[place].kind != "meaning":
-            more = fit_wrong([*kept, *in_order_of(task.task_id, read_wrong(ask(wrong_request(part))))], part, fact)
-            kept += surely_wrong(more[len(kept) :], part, task, place, self._reader)
-        return kept[:N_WRONG]
+        found = rule_candidates(task, place)
+        if found is None:
+            found = in_order_of(task.task_id, read_wrong(ask(wrong_request(part))))
+        fit = fit_wrong(found, part, fact)
+        if task.facts[place].kind != "meaning":  # whose question is a term, which lines about others hold as well
+            fit = [text for text in fit if not is_stated_of(text, part.plain or part.question, task.page)]
+        return surely_wrong(fit, part, task, place, self._reader)
 
     def report(self, outcomes: Sequence[Outcome], price: TokenPrice) -> dict[str, Any]:
         """Settings, pinned models and prompts, the yield of each filter, by type, and what the calls used."""

@@ -19,12 +19,16 @@ UNKNOWN = ("I don't know", "I do not know", "The pages do not answer this questi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedQuestion:
-    """A question as systems get it, its gold, its task, and the parts that it was put together from."""
+    """A question as systems get it, its gold, its task, and the parts that it was put together from.
+
+    `plain` is the question without the remark, situation or message that its type puts before it.
+    """
 
     question: Question
     gold: Gold
     task: WritingTask
     parts: tuple[QuestionPart, ...]
+    plain: str = ""
 
     @property
     def evidence(self) -> tuple[Span, ...]:
@@ -43,6 +47,7 @@ class GeneratedQuestion:
             "id": self.question.question_id,
             "type": "Multiple Choice" if self.question.choices else "Free Text",
             "question": self.question.text,
+            "plain": self.plain or self.question.text,
             "choices": dict(self.question.choices),
             "answer": self.gold.answer if self.gold.answer is not None else list(self.gold.texts),
             "page": page.url,
@@ -55,7 +60,7 @@ class GeneratedQuestion:
 def _as_choice(text: str) -> str:
     """A choice as others are written: a first word in lower case begins with a capital letter."""
     word = text.split()[0]
-    return text[0].upper() + text[1:] if len(word) > 2 and word.islower() and word.isalpha() else text
+    return text[0].upper() + text[1:] if len(word) > 1 and word.islower() and word.isalpha() else text
 
 
 def _mixed(answer: str, wrong: Sequence[str], task_id: str) -> dict[str, str]:
@@ -83,4 +88,4 @@ def as_question(task: WritingTask, draft: QuestionDraft, wrong: Sequence[str] = 
         kind="multiple_choice" if choices else "free_text",
         split=SPLIT,
     )
-    return GeneratedQuestion(question=question, gold=gold, task=task, parts=draft.parts)
+    return GeneratedQuestion(question=question, gold=gold, task=task, parts=draft.parts, plain=draft.plain(task.type))

@@ -18,6 +18,7 @@ from builder.generating.drawn_passages import WritingTask
 from builder.generating.fact_answers import glossary_of
 from builder.generating.fact_sentences import glossary_line
 from builder.generating.question_types import QuestionType
+from builder.generating.span_words import off_span_faults
 from builder.question_sets.question_files import tidy
 from builder.question_sets.question_flags import is_context_bound
 from edu_rag.errors import RecordError
@@ -47,18 +48,37 @@ _OPEN_PRONOUN = re.compile(
 """What a question that comes first must not have: nothing before it is meant."""
 _LABEL = re.compile(r"^[\W_]*(?:question|remark|person|short)[\W_]*:\s*", re.IGNORECASE)
 _BEFORE_OBJECT = re.compile(r"\b(?:of|in|on|by|for|with|from|to|into|through|between|than|about|at|around|within)\s$")
+_BEFORE_SUBJECT = re.compile(
+    r"\b(?:do|does|did|is|are|was|were|has|have|had|can|could|may|will|when|if|while|after|before|because|that)\s$",
+    re.IGNORECASE,
+)
+_AFTER_NAME = re.compile(
+    r"[?,]| (?:is|are|was|were|has|have|had|can|could|may|will|do|does|did|at|on|by|for|from|to|into|through|during"
+    r"|when|if|while|after|before|and|or|as|than|\w+ed|need|use|make|contain|produce|have|become|occur|take)\b",
+    re.IGNORECASE,
+)
+"""What follows the whole name of a thing, where another word may be a noun: "the ray aspect"."""
 _UNCLEAR_NUMBER = ("s", "ia", "ae", "i")
 """Ends of terms that may be one or many: "photosynthesis", "fatty acids", "bacteria". No pronoun is put for them."""
 
 Ask = Callable[[ChatRequest], str]
 
 
+class OffSpanError(RecordError):
+    """A question asks something else than its sentence states (`span_words.py`)."""
+
+
 class QuestionPart(NamedTuple):
-    """A question about one sentence, and its answer; tidied. `answer` is blank where it is out of scope."""
+    """A question about one sentence, and its answer; tidied. `answer` is blank where it is out of scope.
+
+    `before` is a message that comes before it. `plain` is the question as it was before its type added a remark, a
+    situation or a message; blank if it added none.
+    """
 
     question: str
     answer: str = ""
     before: str = ""
+    plain: str = ""
 
 
 class QuestionDraft(NamedTuple):
@@ -67,6 +87,11 @@ class QuestionDraft(NamedTuple):
     text: str
     answer: str
     parts: tuple[QuestionPart, ...]
+
+    def plain(self, kind: QuestionType) -> str:
+        """The question without remarks, situations and messages."""
+        parts = [part._replace(question=part.plain or part.question, before="", plain="") for part in self.parts]
+        return joined(kind, parts).text
 
 
 def without_thinking(reply: str) -> str:
@@ -111,16 +136,20 @@ def first_requests(task: WritingTask) -> list[ChatRequest]:
 
 
 def write_draft(task: WritingTask, ask: Ask) -> QuestionDraft:
-    """The question of a task. Raises RecordError if a reply has a fault."""
+    """The question of a task. Raises RecordError if a reply has a fault; OffSpanError for one beside its sentence."""
     if task.type.join == "differ":
         lines = [glossary_line(text) for text in task.fact_texts()]
         return joined(task.type, [QuestionPart(line.term, line.meaning) for line in lines if line is not None])
-    parts = []
+    parts: list[QuestionPart] = []
     requests = zip(task.type.part_types(), first_requests(task), task.answers(), strict=True)
     for kind, request, answer in requests:
         plain = QuestionPart(read_line(ask(request)), tidy(answer) if kind.answerable else "")
+        place = len(parts)
         _check(plain)
+        _check_on_span(plain, task, place)
         parts.append(_changed(plain, kind, task, ask))
+        if kind.change == "short":
+            _check_on_span(parts[-1], task, place)
     for one, other in permutations(parts, 2):
         if holds_answer(f"{one.question} {one.answer}", other.answer):
             raise RecordError("question", "one part holds the answer to the other")
@@ -131,6 +160,15 @@ def _check(part: QuestionPart) -> None:
     for is_fault, what in _faults(part):
         if is_fault:
             raise RecordError("question", what)
+
+
+def _check_on_span(part: QuestionPart, task: WritingTask, place: int) -> None:
+    """Compare a question with the words of its sentence; one that is out of scope has none."""
+    if task.type.answerable:
+        fact, text = task.facts[place], task.fact_texts()[place]
+        for is_fault, what in off_span_faults(part.question, part.answer, text, fact.kind):
+            if is_fault:
+                raise OffSpanError("question", what)
 
 
 def _faults(part: QuestionPart) -> Iterator[tuple[bool, str]]:
@@ -164,10 +202,10 @@ def _changed(part: QuestionPart, kind: QuestionType, task: WritingTask, ask: Ask
         raise RecordError("question", f"the {kind.change} asks something, is too long, or gives the answer away")
     added = line.rstrip(".!, ")
     if kind.change == "remark":
-        return part._replace(question=f"{added}, but {_within(part.question)}")
+        return part._replace(question=f"{added}, but {_within(part.question)}", plain=part.question)
     if not re.match(r"(?:I am|I have|I work|I want|I need|I'm|My|As an?) ", added):
         raise RecordError("question", "the situation is not a person's")
-    return part._replace(question=f"{added}. {part.question}")
+    return part._replace(question=f"{added}. {part.question}", plain=part.question)
 
 
 def _shortened(part: QuestionPart, line: str) -> QuestionPart:
@@ -187,14 +225,21 @@ def _after_message(part: QuestionPart, task: WritingTask) -> QuestionPart:
     for term in sorted(terms, key=len, reverse=True):
         spelled = rf"\b(?:(?:an?|the) )?({re.escape(term)}(?:e?s)?)\b(?! (?:\w*ing|with|that|which|of|in)\b)"
         found = re.search(spelled, part.question, re.IGNORECASE)
-        if found is None or found.start() == 0 or re.match(r"[-’'/]", part.question[found.end() :]):
+        if found is None or not _is_alone(part.question[: found.start()], part.question[found.end() :]):
             continue
         is_object = _BEFORE_OBJECT.search(part.question[: found.start()]) is not None
         many = len(found[1]) > len(term)
         pronoun = ("them" if is_object else "they") if many else "it"
         question = part.question[: found.start()] + pronoun + part.question[found.end() :]
-        return part._replace(question=question, before=f"I would like to know about {found[0].removeprefix('The ')}.")
+        before = f"I would like to know about {found[0].removeprefix('The ')}."
+        return part._replace(question=question, before=before, plain=part.question)
     raise RecordError("question", "names no term that a message before it could name")
+
+
+def _is_alone(before: str, after: str) -> bool:
+    """Whether what is between is all of a thing's name: no noun follows, and no adjective comes before."""
+    is_begun = _BEFORE_OBJECT.search(before) is not None or _BEFORE_SUBJECT.search(before) is not None
+    return is_begun and _AFTER_NAME.match(after) is not None
 
 
 def asked_text(kind: QuestionType, part: QuestionPart) -> str:

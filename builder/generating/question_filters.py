@@ -4,12 +4,14 @@
 |---|---|
 | no-reply | does each request get a reply that is neither empty nor cut too early? |
 | reply | does each reply do what was asked for, and can the question be asked alone? |
+| on-span | does it ask with enough of the sentence's words, with few others, and for the number as it stands there? |
 | same-answer | does the reader, without choices, give the same answer with the sentence? |
 | one-right-choice | does the reader take the answer for right, seen alone? |
 | wrong-answers | are three fit to be choices, and does the reader take each for wrong, seen alone? |
 | leak | does the page hold the question itself? (the labeller `leaks` of a build) |
-| answerable | is the reader right with the evidence, in every order of the choices? |
 | needs-span | is the reader wrong at least once without it? |
+| answerable | is the reader right with the evidence, in every order of the choices? |
+| same-in-passage | does it give that answer with all of the passage, too? From it, a vague question gets another one. |
 | duplicate | is it unlike every question of the dataset and every one that was kept before? |
 
 An out-of-scope question has no choices and no evidence: for `answerable`, the reader has to say that it does not know,
@@ -18,10 +20,11 @@ given the passages that it was made from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from builder.generating.drawn_passages import WritingTask
+from builder.generating.fact_answers import glossary_of
 from builder.generating.generated_question import GeneratedQuestion
 from builder.generating.question_draft import QuestionDraft, QuestionPart, asked_text
 from builder.generating.question_reader import LEAST_F1, QuestionReader, agrees, says_unknown
@@ -33,12 +36,14 @@ NO_REPLY = "no-reply"
 FILTERS = (
     NO_REPLY,
     "reply",
+    "on-span",
     "same-answer",
     "one-right-choice",
     "wrong-answers",
     "leak",
-    "answerable",
     "needs-span",
+    "answerable",
+    "same-in-passage",
     "duplicate",
 )
 LEAST_ALIKE = 90.0
@@ -53,16 +58,33 @@ class Failure(NamedTuple):
 
 
 def same_answer_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader) -> Failure | None:
-    """The filter `same-answer`: with the sentence, the reader gives the same answer to each part in its own words.
+    """The filter `same-answer`: with the sentence, the reader gives the same answer to each part in its own words."""
+    sentences = [[text] for text in task.fact_texts()]
+    return _other_answer("same-answer", task, draft.parts, sentences, reader)
+
+
+def same_in_passage_failure(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
+    """The filter `same-in-passage`: the same with all of the passage."""
+    return _other_answer("same-in-passage", found.task, found.parts, [found.task.texts()] * len(found.parts), reader)
+
+
+def _other_answer(
+    name: str,
+    task: WritingTask,
+    parts: Sequence[QuestionPart],
+    passages: Sequence[Sequence[str]],
+    reader: QuestionReader,
+) -> Failure | None:
+    """The failure of the first part that gets another answer in words from its passages.
 
     A question of how two things differ passes: it has no such parts.
     """
     if not task.type.answerable or task.type.join == "differ":
         return None
-    for part, fact in zip(draft.parts, task.fact_texts(), strict=True):
-        answer = reader.answer(asked_text(task.type, part), [fact])
+    for part, texts in zip(parts, passages, strict=True):
+        answer = reader.answer(asked_text(task.type, part), texts)
         if not agrees(answer, part.answer):
-            return Failure("same-answer", f"the reader answers {answer[:200]!r}, not {part.answer[:200]!r}")
+            return Failure(name, f"the reader answers {answer[:200]!r}, not {part.answer[:200]!r}")
     return None
 
 
@@ -81,13 +103,18 @@ def gold_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader
 
 
 def surely_wrong(
-    texts: Iterable[str], part: QuestionPart, task: WritingTask, place: int, reader: QuestionReader
+    texts: Sequence[str], part: QuestionPart, task: WritingTask, place: int, reader: QuestionReader
 ) -> list[str]:
-    """The first three wrong answers that the reader takes for wrong, each seen alone; it sees up to twice as many."""
+    """The first wrong answers that the reader takes for wrong, each seen alone: three, or two where two things are
+    compared. It sees up to twice as many. A term has to be wrong by its own line of the glossary, too.
+    """
     kept: list[str] = []
     question, fact = asked_text(task.type, part), task.fact_texts()[place]
-    for text in list(texts)[: 2 * N_WRONG]:
-        if len(kept) < N_WRONG and not reader.takes_for_right(question, text, fact):
+    glossary = glossary_of(task.page)
+    n = 2 if task.type.join == "differ" else N_WRONG
+    for text in texts[: 2 * n]:
+        sentences = [fact, f"{text}: {glossary[text]}"] if text in glossary else [fact]
+        if len(kept) < n and not any(reader.takes_for_right(question, text, sentence) for sentence in sentences):
             kept.append(text)
     return kept
 
@@ -112,8 +139,13 @@ def needs_span_failure(found: GeneratedQuestion, reader: QuestionReader) -> Fail
 
 
 def checked(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
-    """The first filter from `leak` to `needs-span` that the question fails; later ones are not asked."""
-    return leak_failure(found) or answerable_failure(found, reader) or needs_span_failure(found, reader)
+    """The first filter from `leak` to `same-in-passage` that the question fails; later ones are not asked."""
+    return (
+        leak_failure(found)
+        or needs_span_failure(found, reader)
+        or answerable_failure(found, reader)
+        or same_in_passage_failure(found, reader)
+    )
 
 
 class KnownTexts:

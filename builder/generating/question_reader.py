@@ -64,8 +64,10 @@ def rotated(choices: Mapping[str, str], by: int) -> dict[str, str]:
 
 
 def agrees(answer: str, right: str) -> bool:
-    """Whether an answer in words is the right one: enough words in common, or a short text with all its words."""
+    """Whether an answer in words is the right one: it has its numbers, and enough of its words or all of them."""
     words, needed = words_of(answer).words, words_of(right).words
+    if any(word not in words for word in needed if word[0].isdigit()):
+        return False
     return word_f1(answer, right) >= LEAST_F1 or (set(needed) <= set(words) and len(words) <= MOST_WORDS)
 
 

@@ -1,4 +1,4 @@
-"""The eleven question types of HyPA-RAG (Kalra et al., table 4), read from `question-types-v2.toml`."""
+"""The eleven question types of HyPA-RAG (Kalra et al., table 4), read from `question-types-v3.toml`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 from edu_rag.errors import ConfigError
 
-TYPES_FILE = "question-types-v2"
+TYPES_FILE = "question-types-v3"
 
 
 class QuestionType(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,14 +7,16 @@ would give the right one away.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from builder.evidence.telling_words import english_stems
+from builder.evidence.telling_words import content_stems, english_stems, generic_stems
 from builder.generating.chat_prompts import ChatRequest, fenced, filled
 from builder.generating.drawn_passages import WritingTask
 from builder.generating.fact_answers import glossary_of, is_short
+from builder.generating.number_choices import wrong_numbers
 from builder.generating.question_draft import (
     MAX_QUESTION_CHARACTERS,
     WHOLE_LINE,
@@ -27,12 +29,17 @@ from builder.generating.question_types import QuestionType
 from builder.question_sets.question_files import tidy
 from builder.question_sets.question_flags import is_meta_choice, plain
 from edu_rag.prompt_text import untagged
+from edu_rag.records import WebPage
 
 N_WRONG = 3
 WRONG_TOKENS = 192
+RULED_KINDS = ("number", "term", "thing", "meaning")
+"""Kinds of answers whose wrong ones are found by rules, and not asked for."""
 MAX_LINES = 12
 LEAST_ALIKE = 80.0
 """Two answers are near to each other from this share of equal letters (rapidfuzz, 0 to 100)."""
+LEAST_STATED = 0.5
+"""Of a question's telling words, in a sentence that has a wrong answer: it may be right, too."""
 _LINE = re.compile(r"\s*(?:\d{1,2}[.)]|[-*•])\s*(.+)$")
 
 
@@ -89,13 +96,44 @@ def _initials(text: str) -> str:
     return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
-def page_candidates(task: WritingTask, place: int) -> list[str]:
-    """Answers of the same kind on the page: other terms of its glossary, or their meanings."""
+def rule_candidates(task: WritingTask, place: int) -> list[str] | None:
+    """Wrong answers that rules find, the best first; None where only a model can write them.
+
+    For a number they are other numbers, for a term or a meaning those of the page's glossary whose meanings have most
+    words in common with the right one: they are of the same kind.
+    """
+    fact, right = task.facts[place], task.answers()[place]
+    if fact.kind not in RULED_KINDS:
+        return None
+    if fact.kind == "number":
+        return in_order_of(task.task_id, wrong_numbers(right))
     glossary = glossary_of(task.page)
-    kind = task.facts[place].kind
-    if kind == "meaning":
-        return [meaning for meaning in glossary.values() if is_short(meaning)]
-    return list(glossary) if kind in ("term", "thing") else []
+    alike = content_stems(right if fact.kind == "meaning" else _meaning(glossary, right) or task.fact_texts()[place])
+    drawn = in_order_of(task.task_id, glossary)
+    ordered = sorted(drawn, key=lambda term: -len(content_stems(glossary[term]) & alike))
+    if fact.kind == "meaning":
+        return [glossary[term] for term in ordered if is_short(glossary[term])]
+    others = (term for term in ordered if term.casefold() != right.casefold())
+    return [term for term in others if not _is_a(term, right, glossary)]
+
+
+def _meaning(glossary: Mapping[str, str], term: str) -> str:
+    """What a term means; blank if the glossary does not have it."""
+    return next((meaning for one, meaning in glossary.items() if one.casefold() == term.casefold()), "")
+
+
+def _is_a(one: str, other: str, glossary: Mapping[str, str]) -> bool:
+    """Whether one of two terms is in the other's meaning: a cycad is a gymnosperm, so both may be right."""
+    return holds_answer(_meaning(glossary, one), other) or holds_answer(_meaning(glossary, other), one)
+
+
+def is_stated_of(text: str, question: str, page: WebPage) -> bool:
+    """Whether the page states of a wrong answer what a question asks: some sentence has it and the question's words."""
+    asked = content_stems(question) - generic_stems() - content_stems(text)
+    n_least = max(min(2, len(asked)), math.ceil(LEAST_STATED * len(asked)))
+    sentences = (page.text[start:end] for start, end in page.sentences)
+    having = (sentence for sentence in sentences if text.casefold() in sentence.casefold())
+    return bool(asked) and any(len(asked & content_stems(sentence)) >= n_least for sentence in having)
 
 
 def in_order_of(seed: str, texts: Iterable[str]) -> list[str]:

@@ -65,6 +65,7 @@ def _require_own_files(written: Mapping[str, Path | None], read: Iterable[Path])
     multiple=True,
     help="Keep generated questions only if all their reviewers accept them; repeatable, one file per reviewer.",
 )
+@click.option("--plain", is_flag=True, help="Write generated questions without remarks, situations and messages.")
 @click.option("--marks", type=_FILE, help="Also write the evidence of generated questions, for `[label] marks`.")
 def convert(
     sources: tuple[QuestionSource, ...],
@@ -72,6 +73,7 @@ def convert(
     mapping: tuple[str, ...],
     out: Path | None,
     reviews: tuple[Path, ...],
+    plain: bool,
     marks: Path | None,
 ) -> None:
     """Write questions as JSON lines, as `edu-rag build --questions` reads them.
@@ -83,6 +85,7 @@ def convert(
       edu-rag questions convert quiz.csv --out questions.jsonl
       edu-rag questions convert generated/questions.jsonl --split new --reviews reviews.jsonl --out accepted.jsonl
     """
+    from builder.question_sets.plain_questions import plain_lines
     from builder.question_sets.question_reviews import accepted_lines, evidence_marks, read_reviews
     from builder.question_sets.question_stats import flat_lines
     from edu_rag.files.jsonl import to_line, write_records
@@ -92,6 +95,8 @@ def convert(
     lines = list(flat_lines(_read(sources, split, mapping)))
     if reviews:
         lines = list(accepted_lines(lines, read_reviews(reviews), reviews[0]))
+    if plain:
+        lines = list(plain_lines(lines))
     if marks is not None:
         say(f"{marks}: {write_records(marks, evidence_marks(lines)):,} marks of evidence")
     if out is not None:

@@ -86,7 +86,7 @@ def opened(name: str) -> ChatModel:
 @click.option(
     "--asks",
     type=click.IntRange(1, 4),
-    default=2,
+    default=4,
     show_default=True,
     help="How often the reader gets each question, with the choices in another order each time.",
 )

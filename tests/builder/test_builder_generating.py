@@ -75,6 +75,10 @@ FLUX = {"upper": "salt that people add to", "lower": "sand thrown over every bar
 SLAG = {"upper": "glassy waste that floats on molten", "lower": "dark crust that covers cold"}
 
 
+TOOLS = "\nanvil: block of iron\nbellows: bag of air\nhammer: tool with a head\ntongs: tool with two arms\n"
+"""Terms of each page's glossary that no question is made from: their lines are too short."""
+
+
 def facts_text(metal: str, part: str, degrees: int) -> str:
     """A sentence for each kind of answer, and two lines of a glossary."""
     place = PLACES.get(metal, "a cellar")
@@ -89,7 +93,7 @@ def facts_text(metal: str, part: str, degrees: int) -> str:
 
 def text_of(metal: str) -> str:
     """A page of two passages."""
-    return " ".join(f"{facts_text(metal, *one)}{FILLER * 10}The night is quiet there." for one in PARTS)
+    return " ".join(f"{facts_text(metal, *one)}{FILLER * 10}The night is quiet there." for one in PARTS) + TOOLS
 
 
 def page_of(metal: str, *, extra: str = "", flags: tuple[str, ...] = ()) -> WebPage:
@@ -123,23 +127,26 @@ def passage_in(request: str) -> str:
 
 def written(sentence: str) -> str:
     """A sound question about a sentence, for the one answer that it offers."""
-    term, _, meaning = sentence.partition(": ")
+    _, _, meaning = sentence.partition(": ")
     place = next((place for place in PLACES.values() if place in sentence), "")
     if meaning:
-        part, other = "lower" if "upper" in term else "upper", term.split()[1]
-        thing = "powder" if "flux" in term else "top layer"
-        return f"Question: What do smiths from {place} call the {thing} besides {part} {other}?"
+        begin = re.sub(r" (?:that|thrown) .*", "", meaning)
+        return f"Question: What does one from {place} call the {begin} with an anvil?"
     if "degrees" in sentence:
-        return f"How hot is the ore in the furnaces of {sentence.split()[1]}?"
+        _, metal, *_, part, _ = sentence.partition(" melt")[0].split()
+        return f"At how many degrees do the {metal} works of the {part} valley melt their ore?"
     if "because" in sentence:
         return f"Why do miners near {place} work at night?"
-    return f"It is a cold day in {place}. What happens to the metal in the furnaces?"
+    return f"What happens to ore when the furnaces of {place} are cold?"
 
 
 def found_in(sentence: str, question: str) -> str:
     """The answer to such a question in a few words."""
-    patterns = {"How hot": r"at (\d+ degrees)", "Why": r"because (.*)\.", "What happens": r", (.*)\.$"}
-    pattern = next((one for begin, one in patterns.items() if begin in question), r"^(.*?): ")
+    asked = re.findall(r"call the (.*?)(?: with (?:an anvil|it))?\?", question)
+    patterns = {"how many": r"at (\d+ degrees)", "Why": r"because ([^.]*)\.", "What happens": r"cold, ([^.]*)\."}
+    pattern = next((one for begin, one in patterns.items() if begin in question), "(?!)")
+    if asked:
+        pattern = rf"(\w+ \w+): {re.escape(asked[0])}"
     found = re.search(pattern, sentence)
     return found[1] if found and "year" not in question else "I don't know."
 
@@ -158,7 +165,7 @@ def model(request: str) -> str:
         "to which the answer is": lambda: written(sentence),
         "friendly remark": lambda: "Rain is good for flowers.",
         "Who would ask": lambda: "I am a smith.",
-        "Shorten this question": lambda: re.sub(r" besides \w+ \w+", "", sentence),
+        "Shorten this question": lambda: sentence.replace(" with an anvil", ""),
         "six wrong answers": lambda: wrong_for(request),
         "Is this the right answer": lambda: "Yes" if is_right(request, sentence) else "No.",
         "letter of the right choice": lambda: right_letter(choices, sentence),
@@ -178,7 +185,7 @@ def wrong_for(request: str) -> str:
 
 def is_right(request: str, sentence: str) -> bool:
     answer = re.findall(r"^Answer: (.*)$", request, re.MULTILINE)[0]
-    return answer.casefold() in sentence.casefold()
+    return answer.casefold() in sentence.casefold() and sentence not in TOOLS
 
 
 def right_letter(choices: dict[str, str], sentence: str) -> str:
@@ -296,10 +303,10 @@ def test_every_type_becomes_a_question_whose_evidence_is_on_its_page(
             assert (line["choices"], line["answer"][0]) == ({}, "I don't know")
     asked = {line["question_type"]: line["question"] for line in lines}
     assert asked["conversational"].startswith("(1) I would like to know about ")
-    assert asked["distracting"].startswith("Rain is good for flowers, but what do smiths")
-    assert asked["situational"].startswith("I am a smith. What do smiths")
-    assert asked["double"].count(", and what do smiths") == 1
-    assert asked["complex-situational"].count(" Also, what do smiths") == 1
+    assert asked["distracting"].startswith("Rain is good for flowers, but what does one")
+    assert asked["situational"].startswith("I am a smith. What does one")
+    assert asked["double"].count(", and what does one") == 1
+    assert asked["complex-situational"].count(" Also, what does one") == 1
     assert re.fullmatch(r"How do \w+ \w+ and \w+ \w+ differ\?", asked["comparative"])
     said = " ".join(request["messages"][-1]["content"] for request in served.requests)
     assert "poison" not in said
@@ -340,7 +347,7 @@ def test_a_question_that_fails_is_made_from_another_passage_until_the_tries_are_
 def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
     pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    n_left = 14
+    n_left = 26
 
     def failing(request: str) -> str:
         nonlocal n_left
@@ -370,7 +377,7 @@ def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
     with chatting(model) as asked:
         use(monkeypatch, asked)
         generate(pages, tmp_path / "parts", "--n", 2, "--tries", 1)
-        assert len(asked.requests) == n_whole - 14
+        assert len(asked.requests) == n_whole - 26
     for name in names:
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
@@ -770,7 +777,7 @@ ATOMS = (
     "atom: smallest unit of matter that retains all chemical traits of an element",
     "atom: unit of an element that has protons and neutrons in its core",
 )
-ION = "ion: charged particle that has gained or lost electrons in a reaction"
+ION = "ion: charged particle of an element that lost electrons of matter"
 
 
 def test_a_term_that_a_glossary_defines_twice_is_compared_with_another_only() -> None:
@@ -822,7 +829,7 @@ def test_a_pronoun_is_put_only_for_a_term_whose_number_is_clear(term: str, quest
 
 
 def test_a_question_that_its_page_asks_is_a_leak(tmp_path: Path) -> None:
-    asked = "How hot are the long furnaces of the zinc works in the upper valley?"
+    asked = "At how many degrees do the zinc works of the upper valley melt their ore?"
     quiz = f"\n\nQuiz\n1. {asked}\na. 12 degrees\nb. 411 degrees\n"
     for extra, fate in ((quiz, "leak"), ("", "kept")):
         task = task_of(extra=extra, answers=("number",))
@@ -835,6 +842,15 @@ def letters(*, closed: bool, reply: str) -> Callable[[str], str]:
     def answer(request: str) -> str:
         is_it = "letter of the right choice" in request and bool(passage_in(request)) is not closed
         return reply if is_it else model(request)
+
+    return answer
+
+
+def by_passage(reply: str) -> Callable[[str], str]:
+    """The sound model with another answer in words from all of a passage."""
+
+    def answer(request: str) -> str:
+        return reply if "in a few words" in request and FILLER[:20] in passage_in(request) else model(request)
 
     return answer
 
@@ -856,6 +872,7 @@ def knowing(request: str) -> str:
         ("simple", letters(closed=False, reply="a"), "answerable"),  # the same letter in every order
         ("simple", letters(closed=False, reply=HOSTILE), "answerable"),
         ("simple", knowing, "needs-span"),
+        ("simple", by_passage("a brown paste"), "same-in-passage"),
         ("out-of-scope", model, "kept"),
         ("out-of-scope", saying("in a few words", "411 degrees"), "answerable"),
     ],
@@ -875,6 +892,14 @@ def test_a_wrong_answer_that_the_reader_takes_for_right_is_replaced_by_another(t
     assert found is not None
     assert len(found.question.choices) == 4
     assert "Wolves guard every gate" not in found.question.choices.values()
+
+
+def test_a_term_that_is_right_by_its_own_line_of_the_glossary_is_no_wrong_answer(tmp_path: Path) -> None:
+    task = task_of()
+    assert task.facts[0].kind == "term"
+    found = outcome_of(tmp_path, task).found
+    assert found is not None
+    assert not any("slag" in text for text in found.question.choices.values())  # the model says yes to their own lines
 
 
 @pytest.mark.parametrize(
