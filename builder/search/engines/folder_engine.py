@@ -185,7 +185,8 @@ def _title_and_text(html: bytes, charset: str | None = None) -> tuple[str, str]:
     title = page_title(tree)
     for element in list(tree.iter("script", "style", "noscript", "template", "title")):
         element.drop_tree()
-    return title, " ".join(" ".join(xpath("descendant::text()")(tree)).split())[:MAX_INDEXED_CHARACTERS]
+    texts = xpath("descendant::text()")(tree)  # not //text(): what follows </html> is not in the tree
+    return title, " ".join(" ".join(texts).split())[:MAX_INDEXED_CHARACTERS]
 
 
 IndexedPage = tuple[str, str, str]
