@@ -8,23 +8,34 @@ all builds are forked from one other process, as in one build.
 from __future__ import annotations
 
 import contextlib
-import importlib
+import gc
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "builder")]
+sys.path[:0] = [str(ROOT), str(ROOT / "bench"), str(ROOT / "tests" / "builder")]
 
 from builder_crash import Point, environment, fix_process_id  # noqa: E402 - the tests' own tools
+from call_faults import CallFault, ask_about, listener_at  # noqa: E402 - our own, next to this module
+
+
+class Ended(NamedTuple):
+    """A build that has ended: its exit code, its errors, and how many calls got the fault (each thread counts)."""
+
+    returncode: int
+    stderr: str
+    n_faults: int
 
 
 class WarmBuilds:
@@ -34,8 +45,10 @@ class WarmBuilds:
         self._first = list(first)
         self._folder = tempfile.TemporaryDirectory()
         self._errors = Path(self._folder.name) / "stderr"
-        self._gate = Path(self._folder.name) / "gate"
-        os.mkfifo(self._gate)
+        self._gate = socket.socket(socket.AF_UNIX)
+        self._gate.bind(f"{self._folder.name}/gate")
+        self._gate.listen()
+        self._gate.settimeout(60)
 
     def __enter__(self) -> WarmBuilds:
         self._process = subprocess.Popen(
@@ -54,6 +67,7 @@ class WarmBuilds:
     ) -> None:
         self._process.kill()
         self._process.wait()
+        self._gate.close()
         self._folder.cleanup()
 
     def _tell(self, job: Any) -> None:
@@ -69,33 +83,45 @@ class WarmBuilds:
                 return line.removeprefix(prefix).strip()
         raise RuntimeError("the process that builds are forked from has ended")
 
-    def run(
-        self, words: Sequence[str], point: Point | None = None, fault: str = ""
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, words: Sequence[str], point: Point | None = None, fault: str = "") -> Ended:
         """One build, with a fault (`signal=KILL`, `error=ENOSPC` …) if a point is given."""
-        gate = str(self._gate) if point is not None else ""
-        self._tell({"words": list(words), "stderr": str(self._errors), "gate": gate})
-        pid = int(self._heard("pid "))
+        job = {"words": list(words), "stderr": str(self._errors)}
+        self._tell(job if point is None else job | {"call": point.call, "gate": self._gate.getsockname()})
+        pid, n_faults = int(self._heard("pid ")), 0
         try:
-            tracer = None if point is None else self._traced(pid, point, fault)
+            if point is not None:
+                n_faults = self._disturb(CallFault(point.call, point.path, point.when, fault))
             code = int(self._heard("ended "))
         except BaseException:
             _end(pid)  # it would wait at its gate for ever
             raise
-        if tracer is not None:
-            tracer.wait()
-        return subprocess.CompletedProcess(list(words), code, "", self._errors.read_text(encoding="utf-8"))
+        return Ended(code, self._errors.read_text(encoding="utf-8"), n_faults)
 
-    def _traced(self, pid: int, point: Point, fault: str) -> subprocess.Popen[bytes]:
-        inject = f"inject={point.call}:{fault}:when={point.when}"
-        options = ["-f", "-qq", "-P", point.path, "-e", f"trace={point.call}", "-e", inject, "-o", "/dev/null"]
-        tracer = subprocess.Popen(["strace", *options, "-p", str(pid)], stderr=subprocess.DEVNULL)
-        while "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text(encoding="utf-8"):
-            if tracer.poll() is not None:
-                raise RuntimeError("strace cannot attach to a build")
-            time.sleep(0.002)
-        os.close(os.open(self._gate, os.O_WRONLY))  # the build waits for this
-        return tracer
+    def kill_after(self, words: Sequence[str], log: Path, seconds: float) -> int:
+        """Start a build, wait until it writes to its log, then so many seconds, and kill -9 it; its exit code."""
+        before = _size(log)
+        self._tell({"words": list(words), "stderr": str(self._errors)})
+        pid = int(self._heard("pid "))
+        while _size(log) == before and not self._has_ended(0.005):
+            pass
+        if not self._has_ended(seconds):
+            _end(pid)
+        return int(self._heard("ended "))
+
+    def _has_ended(self, wait_s: float) -> bool:
+        return bool(select.select([self._process.stdout], [], [], wait_s)[0])
+
+    def _disturb(self, fault: CallFault) -> int:
+        assert self._process.stdout is not None
+        listener = listener_at(self._gate)
+        try:
+            return fault.watch(listener, self._process.stdout.fileno())
+        finally:
+            os.close(listener)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
 
 
 def _end(pid: int) -> None:
@@ -105,35 +131,24 @@ def _end(pid: int) -> None:
             end(pid, signal.SIGKILL)
 
 
-def _modules_of(words: Sequence[str]) -> list[str]:
-    """What a build imports, in its order: seen in a child."""
-    from edu_rag.__main__ import main
+def _warm_up(words: Sequence[str]) -> None:
+    """Build once here: libraries, plots of the same numbers and page workers' libraries are then there for all forks.
 
-    reads, writes = os.pipe()
-    if not os.fork():
-        with contextlib.suppress(SystemExit):
-            main(list(words))
-        with os.fdopen(writes, "w") as stream:
-            stream.write("\n".join(sys.modules))
-        os._exit(0)
-    os.close(writes)
-    with os.fdopen(reads) as found:
-        names = found.read().splitlines()
-    os.wait()
-    return [name for name in names if not name.startswith("_")]
-
-
-def _load(words: Sequence[str]) -> None:
-    """Import what a build imports, and let the process start that page workers are forked from."""
+    Page workers are forked from a process of their own, which the first build starts.
+    """
     from multiprocessing import forkserver
 
     from builder.deriving.killable_workers import load_libraries
+    from edu_rag.__main__ import main
 
-    for name in _modules_of(words):
-        with contextlib.suppress(ImportError):  # modules that only their importers can make
-            importlib.import_module(name)
+    with contextlib.suppress(SystemExit):
+        main(list(words))
     load_libraries()
+    if threading.active_count() > 1:
+        raise RuntimeError("a build has left threads, which a fork would not have")
     forkserver._forkserver.ensure_running = lambda: None  # type: ignore[attr-defined]  # it is no child of a child
+    gc.collect()
+    gc.freeze()  # else the first collection of every fork would write to all of it
 
 
 def _job() -> list[str]:
@@ -144,8 +159,8 @@ def _job() -> list[str]:
         if not pid:
             _redirect(job["stderr"])
             os.setsid()
-            if job["gate"]:
-                os.close(os.open(job["gate"], os.O_RDONLY))
+            if "gate" in job:
+                ask_about(job["call"], job["gate"])
             words: list[str] = job["words"]
             return words
         print(f"pid {pid}", flush=True)
@@ -164,6 +179,6 @@ if __name__ == "__main__":
     from edu_rag.__main__ import main
 
     fix_process_id()
-    _load(json.loads(sys.stdin.readline()))
+    _warm_up(json.loads(sys.stdin.readline()))
     print("ready", flush=True)
     main(_job())

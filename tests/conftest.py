@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import functools
@@ -20,6 +21,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from real_browser import launched
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -81,8 +83,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 WITH_PYTORCH = {
-    *(f"tests/baselines/test_baselines_{name}.py" for name in ("classify", "embed", "embed_back_ends", "graph")),
-    *(f"tests/baselines/test_baselines_{name}.py" for name in ("language_models", "rerank", "verify")),
+    *(f"tests/baselines/test_baselines_{name}.py" for name in ("chunk", "classify", "embed", "embed_back_ends")),
+    *(f"tests/baselines/test_baselines_{name}.py" for name in ("graph", "language_models", "rerank", "verify")),
     *("tests/test_batch_server.py", "tests/test_paper_training.py"),
     *("tests/builder/test_builder_embedded_support.py", "tests/builder/test_builder_evidence_methods.py"),
 }
@@ -90,14 +92,22 @@ WITH_PYTORCH = {
 each process that needs them six to nine seconds of processor time and 300 MB."""
 
 
+@functools.cache
+def _opens_pages(file: Path) -> bool:
+    """Whether tests of a file open pages in a browser. One process runs all such files, with one browser."""
+    return "browser: Any" in file.read_text(encoding="utf-8")
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Where files are given out, give those with PyTorch to one process."""
+    """Where files are given out, give those with PyTorch to one process, and those with a browser to one."""
     from xdist.scheduler import LoadFileScheduling  # it runs in the process that gives out files
 
     class FilesScheduling(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist's has no types
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "with PyTorch" if file in WITH_PYTORCH else file
+            if file in WITH_PYTORCH:
+                return "with PyTorch"
+            return "with a browser" if _opens_pages(config.rootpath / file) else file
 
     return FilesScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
@@ -176,6 +186,50 @@ def cache_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDU_RAG_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+class SharedBrowser:
+    """The browser of files that open pages, one after the other: each start takes 1.5 s of processor time."""
+
+    def __init__(self) -> None:
+        self._stack, self._browser = contextlib.ExitStack(), None
+
+    def open(self) -> Any:
+        if self._browser is None:
+            self._browser = self._stack.enter_context(contextlib.contextmanager(launched)())
+        return self._browser
+
+    def close(self) -> None:
+        self._browser = None
+        self._stack.close()
+
+
+_shared_browser = SharedBrowser()
+
+
+@pytest.fixture(scope="session")
+def browsers() -> Iterator[SharedBrowser]:
+    yield _shared_browser
+    _shared_browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser(browsers: SharedBrowser) -> Iterator[Any]:
+    """A browser without pages."""
+    found = browsers.open()
+    yield found
+    for context in found.contexts:
+        context.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Close the browser behind the files that need it: other tests cannot have an event loop while it is open."""
+    try:
+        return (yield)
+    finally:
+        if _opens_pages(item.path) and nextitem is not None and not _opens_pages(nextitem.path):
+            _shared_browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -118,7 +118,7 @@ def _open_cache(folder: Path | None) -> sqlite3.Connection:
     db = sqlite3.connect(folder / FILE if folder else ":memory:", timeout=60)
     if folder is not None:
         db.execute(_PAGES)  # of a new file; it changes nothing in another one
-        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA journal_mode=WAL").fetchall()  # its commit, which may fail, comes after the first row
         # A lost vector costs milliseconds: no need to wait for the disk at each question.
         db.execute("PRAGMA synchronous=NORMAL")
     with db:

@@ -56,7 +56,7 @@ def make_index(folder: Path, warc: WarcFile) -> None:
             refuse_lost_index(folder, warc, "is empty")
         else:
             verify_pages(index)
-        index.execute("PRAGMA journal_mode=WAL")
+        index.execute("PRAGMA journal_mode=WAL").fetchall()  # the commit, which may fail, comes after the first row
         index.execute("PRAGMA synchronous=FULL")
         upgrade_tables(index, path)
 

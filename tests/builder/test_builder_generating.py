@@ -14,7 +14,7 @@ import builder_dataset
 import pytest
 from chat_server import Asked, chatting
 from click.testing import CliRunner, Result
-from real_browser import launched, opened
+from real_browser import opened
 
 from builder.extract.sentence_splitter import split_sentences
 from builder.generating.call_estimate import CHARACTERS_PER_TOKEN, estimate
@@ -1097,11 +1097,6 @@ def test_convert_writes_no_file_that_it_reads_and_none_twice(
         done = CliRunner().invoke(root, ["questions", "convert", "made.jsonl", "--reviews", "reviews.jsonl", *options])
         assert fault in str(done.exception)
     assert (Path("reviews.jsonl").read_bytes(), Path("new.jsonl").exists()) == (before, False)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from launched()
 
 
 def test_the_review_page_shows_hostile_text_as_text_and_saves_what_people_answer(

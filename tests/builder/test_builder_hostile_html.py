@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from functools import partial
@@ -36,8 +37,9 @@ TEXTS = (
     "hidden orders",
     "one question of the dataset",
 )
-QUICK = list(dict.fromkeys([*list(KINDS)[2::5], *TEXTS]))
-"""A quarter of them; bench/hostile_html.py runs all."""
+STEP = 1 if os.environ.get("EDU_RAG_NIGHTLY") else 10
+TRIED = list(dict.fromkeys([*list(KINDS)[2 % STEP :: STEP], *TEXTS]))
+"""By day a tenth of the kinds; bench/hostile_html.py measures all."""
 
 
 def job_of(name: str, body: bytes) -> PageJob:
@@ -58,8 +60,8 @@ def _measured(job: PageJob) -> tuple[PageResult, float]:
 
 
 def test_every_hostile_page_ends_as_a_page_or_a_typed_refusal_and_the_pool_goes_on() -> None:
-    assert len(QUICK) >= 25
-    jobs = [(name, job_of(name, KINDS[name]())) for name in QUICK] + [("good", job_of("good", GOOD))]
+    assert len(TRIED) >= 15
+    jobs = [(name, job_of(name, KINDS[name]())) for name in TRIED] + [("good", job_of("good", GOOD))]
     # On a quiet core the slowest takes just under the first attempt's share of the limit; the bench holds it to that.
     limit_s = 2 * CPU_LIMIT_S * slowdown()
     prepare, retry = partial(page_stage.prepare, settings()), partial(page_stage.retry, "cascade-v1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import hostile_exam as made
 import pytest
 from bs4 import BeautifulSoup
-from real_browser import launched
 
 from edu_rag.scorecard.results_folder import write_scorecard
 from harness.comparing.compare import Choice
@@ -56,11 +54,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for name, text in written.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return [folder / f"{name}.html" for name in written]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from launched()
 
 
 OURS = frozenset(

@@ -1,23 +1,15 @@
-"""What the tests of the site share: a real browser, Debian's Chromium driven by playwright, and two sites."""
+"""The two sites that tests share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hostile_site import build_hostile
-from real_browser import launched
 from whole_site import build_whole
 
 BuiltOnce = Callable[[str, Callable[[Path], object]], Path]
-
-
-# Not of the whole session: while playwright's loop runs, no other test of the process can start one of its own.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from launched()
 
 
 @pytest.fixture(scope="session")
