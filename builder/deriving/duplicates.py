@@ -12,6 +12,7 @@ import hashlib
 import re
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 N_HASHES = 128
 SHINGLE_WORDS = 5
@@ -53,9 +54,18 @@ def _shingle_bytes(words: list[bytes]) -> list[bytes]:
 
 def estimated_similarity(one: bytes, other: bytes) -> float:
     """The estimate of two texts' Jaccard similarity from their signatures: the share of equal hashes."""
+    return _share_of_equal(_hashes(one), _hashes(other))
+
+
+def _hashes(signature: bytes) -> Any:
     import numpy as np
 
-    left, right = (np.frombuffer(sketch, dtype="<u4", offset=DIGEST_BYTES) for sketch in (one, other))
+    return np.frombuffer(signature, dtype="<u4", offset=DIGEST_BYTES)
+
+
+def _share_of_equal(left: Any, right: Any) -> float:
+    import numpy as np
+
     return int(np.count_nonzero(left == right)) / N_HASHES
 
 
@@ -69,7 +79,8 @@ def similarity(one: str, other: str) -> float:
 @dataclass(frozen=True, slots=True)
 class _Seen:
     text: str
-    signature: bytes
+    digest: bytes
+    hashes: Any
 
 
 class SeenPages:
@@ -83,8 +94,8 @@ class SeenPages:
 
         Only pages that were kept count: a chain of small changes does not drop a page unlike every kept one.
         """
-        page = _Seen(text, signature)
-        if any(signature[:DIGEST_BYTES] == seen.signature[:DIGEST_BYTES] for seen in self._seen):
+        page = _Seen(text, signature[:DIGEST_BYTES], _hashes(signature))
+        if any(page.digest == seen.digest for seen in self._seen):
             return "duplicate"
         if threshold > 0 and any(_repeats(page, seen, threshold) for seen in self._seen):
             return "near_duplicate"
@@ -93,6 +104,6 @@ class SeenPages:
 
 
 def _repeats(page: _Seen, seen: _Seen, threshold: float) -> bool:
-    if estimated_similarity(page.signature, seen.signature) < threshold - MARGIN:
+    if _share_of_equal(page.hashes, seen.hashes) < threshold - MARGIN:
         return False
     return similarity(page.text, seen.text) >= threshold

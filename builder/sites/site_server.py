@@ -64,9 +64,8 @@ def file_of(site: Site, path: str) -> Path | None:
     return found
 
 
-def _needs_slash(site: Site, path: str) -> bool:
-    found = file_of(site, path)
-    return found is not None and found.name == "index.html" and not path.endswith(("/", "index.html"))
+def _needs_slash(file: Path | None, path: str) -> bool:
+    return file is not None and file.name == "index.html" and not path.endswith(("/", "index.html"))
 
 
 def _content_type(path: Path | None, route: Route | None) -> str:
@@ -84,9 +83,9 @@ async def _answer(site: Site, path: str) -> web.Response:
         await asyncio.sleep(route.delay_s)
     if route is not None and route.redirect is not None:
         return web.Response(status=302, headers={"Location": route.redirect})
-    if _needs_slash(site, path):
-        return web.Response(status=301, headers={"Location": path + "/"})
     file = file_of(site, path)
+    if _needs_slash(file, path):
+        return web.Response(status=301, headers={"Location": path + "/"})
     if file is None and (route is None or (route.status == 200 and route.content_type is None)):
         return web.Response(status=404, text="404 Not Found\n")
     body = file.read_bytes() if file is not None else b""

@@ -70,7 +70,7 @@ def warc_record(got: Fetched, digest: str, crawl_round: int, store_id: str) -> b
     block = hashlib.sha256(head.headers_buff)
     block.update(got.body)
     out = io.BytesIO()
-    writer = WARCWriter(out, gzip=True, warc_version="1.1")
+    writer = WARCWriter(out, gzip=False, warc_version="1.1")
     record = writer.create_warc_record(
         got.final_url,
         "response",
@@ -86,13 +86,18 @@ def warc_record(got: Fetched, digest: str, crawl_round: int, store_id: str) -> b
         },
     )
     writer.write_record(record)
-    return out.getvalue()
+    return _packed(out.getvalue())
+
+
+def _packed(record: bytes) -> bytes:
+    """A gzip member. warcio's own takes level 9, which makes pages 1 % smaller in 1.6 times the time."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
+    return packer.compress(record) + packer.flush()
 
 
 def _member(headers: Mapping[str, str], block: bytes) -> bytes:
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    packer = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
-    return packer.compress(f"WARC/1.1\r\n{head}\r\n".encode() + block + b"\r\n\r\n") + packer.flush()
+    return _packed(f"WARC/1.1\r\n{head}\r\n".encode() + block + b"\r\n\r\n")
 
 
 def warcinfo_record(store_id: str, at: datetime) -> bytes:

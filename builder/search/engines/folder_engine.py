@@ -177,15 +177,16 @@ MAX_INDEXED_CHARACTERS = 1_000_000
 
 def _title_and_text(html: bytes, charset: str | None = None) -> tuple[str, str]:
     from builder.extract.decode import decode
-    from builder.extract.page_text import page_title, parse_html
+    from builder.extract.page_text import page_title, parse_html, xpath
 
     tree = parse_html(decode(html, charset))
     if tree is None:
         return "", ""
     title = page_title(tree)
-    for element in tree.xpath("//script | //style | //noscript | //template | //title | //comment()"):
+    for element in list(tree.iter("script", "style", "noscript", "template", "title")):
         element.drop_tree()
-    return title, " ".join(" ".join(tree.itertext()).split())[:MAX_INDEXED_CHARACTERS]
+    texts = xpath("descendant::text()")(tree)  # not //text(): what follows </html> is not in the tree
+    return title, " ".join(" ".join(texts).split())[:MAX_INDEXED_CHARACTERS]
 
 
 IndexedPage = tuple[str, str, str]
