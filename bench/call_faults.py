@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import struct
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -85,6 +86,14 @@ def listener_at(gate: socket.socket) -> int:
     return listener
 
 
+def _ready(poll: select.poll, until: float) -> dict[int, int]:
+    """The files that something has come from, once it has."""
+    ready = dict(poll.poll(max(0, 1_000 * (until - time.monotonic()))))
+    if not ready or time.monotonic() > until:
+        raise TimeoutError("the process that gets a fault has not ended in time")
+    return ready
+
+
 @dataclass(frozen=True)
 class CallFault:
     """The `when`-th `call` on a path in each thread by itself, and its fault (`signal=KILL`, `error=EIO` …)."""
@@ -107,13 +116,16 @@ class CallFault:
                     memory.seek(arguments[i])
                     yield os.fsdecode(memory.read(_LONGEST_PATH).split(b"\0")[0])
 
-    def watch(self, listener: int, ended: int) -> int:
-        """Answer for all calls until there is something to read from `ended`; how often the fault came."""
-        n, n_faults = Counter[int](), 0
+    def watch(self, listener: int, ended: int, patience_s: float = 600) -> int:
+        """Answer for all calls until there is something to read from `ended`; how often the fault came.
+
+        Raises TimeoutError if nothing comes in time.
+        """
+        n, n_faults, until = Counter[int](), 0, time.monotonic() + patience_s
         poll = select.poll()
         poll.register(listener, select.POLLIN)
         poll.register(ended, select.POLLIN)
-        while ended not in (ready := dict(poll.poll())):
+        while ended not in (ready := _ready(poll, until)):
             if ready.get(listener, 0) & ~select.POLLIN:  # nobody is left who could call
                 poll.unregister(listener)
                 continue

@@ -219,17 +219,19 @@ class Record:
         text = file.read_text(encoding="utf-8").rpartition("\n")[0]  # a kill may have cut the last line
         try:
             begun, *lines = [json.loads(line) for line in text.splitlines()]
-            faults = begun.pop("faults")
-        except (ValueError, TypeError, AttributeError, KeyError):
+            faults = [(stage, Point(*point), name) for stage, point, name in begun.pop("faults")]
+            tried = {range(len(faults))[number]: Counter(counts) for number, counts in lines}
+        except (ValueError, TypeError, AttributeError, LookupError):
             raise SystemExit(f"{file}: is no record of a sweep: name another file") from None
         if begun != self._begun:
             raise SystemExit(f"{file}: is of other code or other options: name another file")
-        self.faults = [(stage, Point(*point), name) for stage, point, name in faults]
-        self.tried = {number: Counter(counts) for number, counts in lines}
+        self.faults, self.tried = faults, tried
         file.write_text(f"{text}\n", encoding="utf-8")
 
     def begin(self, faults: list[Fault]) -> None:
-        """Take the faults to try."""
+        """Take the faults to try. Refuses none: a record without faults would be begun again by every run."""
+        if not faults:
+            raise SystemExit("--only: no writing call is on such a path: give another part of a path")
         self.faults = faults
         listed = [(stage, astuple(point), name) for stage, point, name in faults]
         self._write(self._begun | {"faults": listed})

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +37,39 @@ class Ended(NamedTuple):
     returncode: int
     stderr: str
     n_faults: int
+
+
+PATIENCE_S = 600
+
+
+class PipeLines:
+    """The lines of a pipe. It keeps what it has read ahead itself: `select` sees only what is still in the pipe."""
+
+    def __init__(self, file: int, patience_s: float = PATIENCE_S) -> None:
+        self._file, self._patience_s, self._ahead = file, patience_s, b""
+
+    def has_more(self, wait_s: float) -> bool:
+        """Whether something, or the pipe's end, comes in this time."""
+        return bool(self._ahead) or bool(select.select([self._file], [], [], wait_s)[0])
+
+    def after(self, prefix: str) -> str:
+        """The rest of the next line that begins so. Raises RuntimeError at the end, and if none comes in time."""
+        until = time.monotonic() + self._patience_s
+        while True:
+            line = self._next(until)
+            if line.startswith(prefix):
+                return line.removeprefix(prefix).strip()
+
+    def _next(self, until: float) -> str:
+        while b"\n" not in self._ahead:
+            if not select.select([self._file], [], [], max(0, until - time.monotonic()))[0]:
+                raise RuntimeError("the process that builds are forked from does not answer")
+            read = os.read(self._file, 65_536)
+            if not read:
+                raise RuntimeError("the process that builds are forked from has ended")
+            self._ahead += read
+        line, _, self._ahead = self._ahead.partition(b"\n")
+        return line.decode("utf-8", "replace")
 
 
 class WarmBuilds:
@@ -58,8 +92,10 @@ class WarmBuilds:
             text=True,
             env=environment(),
         )
+        assert self._process.stdout is not None
+        self._lines = PipeLines(self._process.stdout.fileno())
         self._tell(self._first)
-        self._heard("ready")
+        self._lines.after("ready")
         return self
 
     def __exit__(
@@ -75,23 +111,15 @@ class WarmBuilds:
         self._process.stdin.write(f"{json.dumps(job)}\n")
         self._process.stdin.flush()
 
-    def _heard(self, prefix: str) -> str:
-        """The rest of the next line that begins so; the builds' own output goes elsewhere."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(prefix):
-                return line.removeprefix(prefix).strip()
-        raise RuntimeError("the process that builds are forked from has ended")
-
     def run(self, words: Sequence[str], point: Point | None = None, fault: str = "") -> Ended:
         """One build, with a fault (`signal=KILL`, `error=ENOSPC` …) if a point is given."""
         job = {"words": list(words), "stderr": str(self._errors)}
         self._tell(job if point is None else job | {"call": point.call, "gate": self._gate.getsockname()})
-        pid, n_faults = int(self._heard("pid ")), 0
+        pid, n_faults = int(self._lines.after("pid ")), 0
         try:
             if point is not None:
                 n_faults = self._disturb(CallFault(point.call, point.path, point.when, fault))
-            code = int(self._heard("ended "))
+            code = int(self._lines.after("ended "))
         except BaseException:
             _end(pid)  # it would wait at its gate for ever
             raise
@@ -101,15 +129,13 @@ class WarmBuilds:
         """Start a build, wait until it writes to its log, then so many seconds, and kill -9 it; its exit code."""
         before = _size(log)
         self._tell({"words": list(words), "stderr": str(self._errors)})
-        pid = int(self._heard("pid "))
-        while _size(log) == before and not self._has_ended(0.005):
+        pid = int(self._lines.after("pid "))
+        until = time.monotonic() + PATIENCE_S
+        while _size(log) == before and not self._lines.has_more(0.005) and time.monotonic() < until:
             pass
-        if not self._has_ended(seconds):
+        if not self._lines.has_more(seconds):
             _end(pid)
-        return int(self._heard("ended "))
-
-    def _has_ended(self, wait_s: float) -> bool:
-        return bool(select.select([self._process.stdout], [], [], wait_s)[0])
+        return int(self._lines.after("ended "))
 
     def _disturb(self, fault: CallFault) -> int:
         assert self._process.stdout is not None
@@ -134,7 +160,7 @@ def _end(pid: int) -> None:
 def _warm_up(words: Sequence[str]) -> None:
     """Build once here: libraries, plots of the same numbers and page workers' libraries are then there for all forks.
 
-    Page workers are forked from a process of their own, which the first build starts.
+    Another process forks the page workers: the first build starts it.
     """
     from multiprocessing import forkserver
 

@@ -195,6 +195,8 @@ class SharedBrowser:
         self._stack, self._browser = contextlib.ExitStack(), None
 
     def open(self) -> Any:
+        if self._browser is not None and not self._browser.is_connected():
+            self.close()  # it crashed
         if self._browser is None:
             self._browser = self._stack.enter_context(contextlib.contextmanager(launched)())
         return self._browser
@@ -218,7 +220,7 @@ def browser(browsers: SharedBrowser) -> Iterator[Any]:
     """A browser without pages."""
     found = browsers.open()
     yield found
-    for context in found.contexts:
+    for context in found.contexts if found.is_connected() else ():
         context.close()
 
 

@@ -21,6 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 from builder_crash import CALLS, Point
 from call_faults import CallFault, ask_about, listener_at
 from crash import Fault, Record
+from warm_builds import PipeLines
 
 from builder.store.crawl_store import CrawlStore
 from edu_rag.errors import DataError
@@ -49,8 +50,13 @@ def _disturbed(folder: Path, fault: CallFault, steps: list[Step]) -> tuple[int, 
         if not pid:
             _take(folder, steps, fault.call, writes)
         os.close(writes)
-        listener = listener_at(gate)
-    n_faults = fault.watch(listener, reads)
+        try:
+            listener = listener_at(gate)
+            n_faults = fault.watch(listener, reads, patience_s=120)
+        except BaseException:
+            os.kill(pid, signal.SIGKILL)  # it would wait for an answer for ever
+            os.waitpid(pid, 0)
+            raise
     os.close(listener)
     with os.fdopen(reads, "rb") as stream:
         found = list(stream.read())
@@ -157,10 +163,46 @@ def test_a_file_that_is_no_record_and_one_of_other_code_or_options_are_refused_i
     (tmp_path / "other").write_text("[1]\n")
     with pytest.raises(SystemExit, match=r"other: is no record of a sweep: name another file$"):
         Record(tmp_path / "other", "code", {})
+    (tmp_path / "twice").write_text('{"code": "code", "faults": []}\n' * 2)
+    with pytest.raises(SystemExit, match=r"twice: is no record of a sweep: name another file$"):
+        Record(tmp_path / "twice", "code", {})
     Record(tmp_path / "tried", "code", {"points": 0}).begin(FAULTS)
     for code, options in (("other", {"points": 0}), ("code", {"points": 4})):
         with pytest.raises(SystemExit, match=r"tried: is of other code or other options: name another file$"):
             Record(tmp_path / "tried", code, options)
+
+
+def test_a_sweep_without_faults_is_refused_and_leaves_no_record(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"^--only: no writing call is on such a path: "):
+        Record(tmp_path / "tried", "code", {}).begin([])
+    assert not (tmp_path / "tried").exists()
+
+
+def test_a_line_that_comes_with_another_is_seen_and_silence_and_an_end_are_errors() -> None:
+    reads, writes = os.pipe()
+    lines = PipeLines(reads, patience_s=0.01)
+    os.write(writes, b"output\npid 7\nended -9\n")
+    assert (lines.after("pid "), lines.has_more(0), lines.after("ended "), lines.has_more(0)) == (
+        "7",
+        True,
+        "-9",
+        False,
+    )
+    with pytest.raises(RuntimeError, match="does not answer"):
+        lines.after("pid ")
+    os.close(writes)
+    with pytest.raises(RuntimeError, match="has ended"):
+        lines.after("pid ")
+    os.close(reads)
+
+
+@with_faults
+def test_a_process_that_does_not_end_in_time_is_an_error(tmp_path: Path) -> None:
+    (silent, writes), (listener, unused) = os.pipe(), os.pipe()
+    with pytest.raises(TimeoutError, match="has not ended in time"):
+        CallFault("write", str(tmp_path), 1, "error=EIO").watch(listener, silent, patience_s=0.01)
+    for file in (silent, writes, listener, unused):
+        os.close(file)
 
 
 @with_faults

@@ -22,7 +22,7 @@ from builder.config import to_config
 from builder.dataset.check_dataset import check_folder
 from builder.recipes.dataset_recipe import DatasetRecipe, Splits, read_recipe, recipe_names
 from builder.recipes.make_dataset import split_of
-from builder.recipes.recipe_sources import copy_sites, folder_sha256, open_questions, open_sources
+from builder.recipes.recipe_sources import BookFolder, copy_sites, folder_sha256, open_questions, open_sources
 from builder.textbooks.exercise_questions import BookQuestion, question_of
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, DataError, FaultsError
@@ -199,6 +199,16 @@ def test_a_source_that_is_not_the_recipes_is_refused(
         with pytest.raises(DataError, match=said):
             open_sources(followed, archives, tmp_path / "kept", scratch)
     assert not list(tmp_path.rglob("outside"))
+
+
+def test_a_module_with_a_character_that_xml_cannot_hold_is_one_clear_error(tmp_path: Path) -> None:
+    source = recipe(tmp_path, "0" * 64).source[0]
+    (tmp_path / "contents").mkdir()
+    (tmp_path / "contents" / "m0.md").write_bytes(
+        files()["contents/m0.md"].replace(b"What is", b"What<sup>&#1;</sup> is")
+    )
+    with pytest.raises(DataError, match=r"contents/m0\.md: All strings must be XML compatible"):
+        BookFolder(source, tmp_path).read("m0")
 
 
 def test_a_source_that_is_missing_or_damaged_is_one_clear_error(tmp_path: Path, served: tuple[str, Path]) -> None:

@@ -186,6 +186,21 @@ def test_ranking_is_by_words_that_tell_then_by_url(tmp_path: Path) -> None:
     assert again.search("moon lava volcano", 10) == engine.search("moon lava volcano", 10)
 
 
+@pytest.mark.parametrize("odd", ["\x01", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "&#1;", "&#xfffe;", "&#xd800;"])
+@pytest.mark.parametrize(
+    "page", ["<p>gold<script>x</script>b{}c</p>", "<p>c<b>y</b>b{}<style>x</style>d<script>z</script>{}e"]
+)
+def test_a_page_with_characters_that_xml_cannot_hold_is_found(tmp_path: Path, page: str, odd: str) -> None:
+    engine = FolderEngine(read_sites(write(tmp_path, {"a.example/index.html": page.replace("{}", odd)}), {}))
+    assert engine.search("c", 5).state == "hits"
+    assert engine.search("x z", 5).state == "none"
+
+
+def test_text_and_elements_after_the_end_of_a_page_are_no_error(tmp_path: Path) -> None:
+    pages = {"a.example/index.html": "<html><body><p>gold</p></body></html>tail<script>x</script>end"}
+    assert FolderEngine(read_sites(write(tmp_path, pages), {})).search("gold", 5).state == "hits"
+
+
 @pytest.mark.parametrize(
     "query", ['"', "a AND b OR NOT c*", "NEAR(x y)", "title:x", "'; DROP TABLE page", "^x -y +z", "·"]
 )

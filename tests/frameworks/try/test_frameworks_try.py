@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from asked_dataset import HOSTILE, write_asked_dataset, write_asked_system
-from real_browser import PATIENCE_MS, launched
+from real_browser import PATIENCE_MS
 
 from harness.sandbox.caps import Caps
 from harness.sandbox.doctor import examine
@@ -36,11 +36,6 @@ class Served(NamedTuple):
     port: int
     process: subprocess.Popen[str]
     annotations: Path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from launched()
 
 
 def app_of_the_docs(systems: list[Path]) -> str:
