@@ -7,7 +7,7 @@ BIN := .venv/bin
 # Compiled tests and modules are kept: compiling the tests takes each process of pytest a quarter of a minute.
 unexport PYTHONDONTWRITEBYTECODE
 # A file's tests stay in one process, for their fixtures; tests/conftest.py puts the long ones first.
-PYTEST_WHOLE := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST_WHOLE := $(BIN)/python -m pytest -n auto --maxprocesses 5 --dist loadfile --no-loadscope-reorder
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

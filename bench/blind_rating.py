@@ -52,7 +52,7 @@ def generated(lines: Sequence[Mapping[str, Any]], pages: Mapping[str, WebPage]) 
         if len(line.get("choices") or ()) == 4:
             spans = line["made_from"]
             passage = "\n\n".join(pages[span["url"]].text[span["start"] : span["end"]] for span in spans)
-            found.append(_item(line["plain"], line["choices"], line["answer"], passage))
+            found.append(_item(line.get("plain", line["question"]), line["choices"], line["answer"], passage))
     return found
 
 

@@ -75,11 +75,11 @@ LONG_TEST_S = 0.5
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes more than there are cores: while some wait for a browser, a server or a sandbox, others work.
+    """Three processes more than there are cores: while some wait for a browser, a server or a sandbox, others work.
 
-    With one more, a quarter of two cores was idle. Each process takes up to 1.7 GB while it holds models.
+    With one more, a quarter of two cores was idle, with two more still a sixth. The one with models takes 1.7 GB.
     """
-    return (os.cpu_count() or 1) + 2
+    return (os.cpu_count() or 1) + 3
 
 
 WITH_PYTORCH = {

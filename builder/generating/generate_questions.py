@@ -169,7 +169,8 @@ class Generator:
             found = in_order_of(task.task_id, read_wrong(ask(wrong_request(part))))
         fit = fit_wrong(found, part, fact)
         if task.facts[place].kind != "meaning":  # whose question is a term, which lines about others hold as well
-            fit = [text for text in fit if not is_stated_of(text, part.plain or part.question, task.page)]
+            asked = part.plain or part.question
+            fit = (text for text in fit if not is_stated_of(text, asked, task.page))
         return surely_wrong(fit, part, task, place, self._reader)
 
     def report(self, outcomes: Sequence[Outcome], price: TokenPrice) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _BOUND = re.compile(
     r"|every|another|some|or|and|minus|the|its|their|all|not)(?: about| approximately| roughly)? $",
     re.IGNORECASE,
 )
-"""Words before a number that stands for more numbers than itself."""
+"""Words before a number that is not the only one that is meant."""
 _GOES_ON = re.compile(r",? (?:to|or|and|plus|through) (?!the\b)|\s?[±×–−-]")
 """What follows a number that is a part of something longer."""
 _OTHER_NUMBER = re.compile(
@@ -48,6 +48,15 @@ _COUNTED = re.compile(
     r" (?!(?:is|are|was|were|has|have|had|at|in|of|on|by|for|from|to|with|as|and|or|than|times|per|ago|that|the|can"
     r"|may)\b)[a-z]"
 )
+_SYMBOL_FOLLOWS = re.compile(rf"\d ?(?:%|{_SYMBOL}|percent\b)|/{_SYMBOL}| per ")
+_LAST_WORD = re.compile(r"([^\W\d_]+) $")
+_BEFORE_COUNT = (
+    "of has have had is are was were by in for with at about approximately around roughly contain contains contained"
+    " hold holds make makes produce produces form forms take takes last lasts lasted live lives lived need needs"
+    " weigh weighs reach reaches average averages total totals equal equals include includes become becomes"
+    " carry carries lay lays yield yields give gives use uses measure measures exactly these"
+)
+"""Words before a number that counts something. A name has other words before its number."""
 _HOW_MANY = re.compile(r"\bhow many ((?:[^\W_]+[ -]?){1,4})", re.IGNORECASE)
 _ASKS_YEAR = re.compile(r"\bwhat year|\bwhich year|^when\b|\bwhen (?:did|was|were)\b", re.IGNORECASE)
 MAX_BETWEEN = 3
@@ -72,8 +81,16 @@ def lone_number(sentence: str) -> tuple[int, int] | None:
     return (start, end) if not is_bare(found[0][0]) or _is_meant(sentence, start, end) else None
 
 
+def is_label(number: str, sentence: str) -> bool:
+    """Whether a number without a unit's symbol may be a part of a name: "group 17 contains", "type 2 diabetes"."""
+    if _SYMBOL_FOLLOWS.search(number) or is_year(number):
+        return False
+    before = _LAST_WORD.search(sentence.partition(number)[0])
+    return before is None or before[1].casefold() not in _BEFORE_COUNT.split()
+
+
 def _is_meant(sentence: str, start: int, end: int) -> bool:
-    """Whether a number without a unit is a year or a count, and not a label as in "group 17"."""
+    """Whether a number without a unit is a year, or has a word behind it that may be what is counted."""
     if is_year(sentence[start:end]):
         return _BEFORE_YEAR.search(sentence[:start]) is not None
     return _COUNTED.match(sentence[end:]) is not None
@@ -85,7 +102,9 @@ def is_bare(number: str) -> bool:
 
 
 def number_faults(question: str, number: str, sentence: str) -> Iterator[tuple[bool, str]]:
-    """Whether a question asks for a bare number in another way than for a year or for what is counted."""
+    """Whether a number is a part of a name, or a bare one is asked for in another way than as a year or a count."""
+    # Not left out when facts are drawn: all facts that come later would be others.
+    yield is_label(number, sentence), "asks for a number that may be a part of a name"
     if not is_bare(number):
         return
     if is_year(number):

@@ -1,4 +1,4 @@
-"""Wrong numbers beside a right one, made by rule: the same unit and form, and surely another value."""
+"""Wrong numbers for a right one, made by rule: the same unit and form, and surely another value."""
 
 from __future__ import annotations
 
@@ -46,14 +46,18 @@ def _values(digits: str, *, is_share: bool) -> Iterator[Decimal]:
     known = [right]
     for factor in _FACTORS:
         value = _rounded(right * factor, right)
-        if value > 0 and not (is_share and value >= 100) and all(_apart(value, other) for other in known):
+        if value > 0 and not (is_share and right < 100 <= value) and all(_apart(value, other) for other in known):
             known.append(value)
             yield value
 
 
 def _rounded(value: Decimal, right: Decimal) -> Decimal:
+    """With as many decimal places as the right one; a whole number with as many telling digits."""
+    exponent = int(right.as_tuple().exponent)
+    if exponent < 0:
+        return value.quantize(Decimal(1).scaleb(exponent), rounding=ROUND_HALF_UP)
     n_telling = max(2, len(right.normalize().as_tuple().digits))
-    place = max(value.adjusted() - n_telling + 1, int(right.as_tuple().exponent))
+    place = max(value.adjusted() - n_telling + 1, exponent)
     return value.quantize(Decimal(1).scaleb(place), rounding=ROUND_HALF_UP)
 
 
@@ -63,7 +67,4 @@ def _apart(one: Decimal, other: Decimal) -> bool:
 
 def _spelled(value: Decimal, like: str) -> str:
     """The value with the grouping of its digits that the right one has."""
-    text = f"{value:,f}"
-    if "," in like or ("." in like and "," in text):
-        return text
-    return text.replace(",", " " if " " in like else "")
+    return f"{value:,f}".replace(",", "," if "," in like else " " if " " in like else "")

@@ -136,7 +136,7 @@ def first_requests(task: WritingTask) -> list[ChatRequest]:
 
 
 def write_draft(task: WritingTask, ask: Ask) -> QuestionDraft:
-    """The question of a task. Raises RecordError if a reply has a fault; OffSpanError for one beside its sentence."""
+    """The question of a task. Raises RecordError for a faulty reply, OffSpanError if the sentence is no answer."""
     if task.type.join == "differ":
         lines = [glossary_line(text) for text in task.fact_texts()]
         return joined(task.type, [QuestionPart(line.term, line.meaning) for line in lines if line is not None])

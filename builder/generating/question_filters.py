@@ -4,7 +4,7 @@
 |---|---|
 | no-reply | does each request get a reply that is neither empty nor cut too early? |
 | reply | does each reply do what was asked for, and can the question be asked alone? |
-| on-span | does it ask with enough of the sentence's words, with few others, and for the number as it stands there? |
+| on-span | does it ask with enough of the sentence's words, few others, and for the number as it is there? |
 | same-answer | does the reader, without choices, give the same answer with the sentence? |
 | one-right-choice | does the reader take the answer for right, seen alone? |
 | wrong-answers | are three fit to be choices, and does the reader take each for wrong, seen alone? |
@@ -21,14 +21,17 @@ given the passages that it was made from.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+from builder.generating import span_words
 from builder.generating.drawn_passages import WritingTask
-from builder.generating.fact_answers import glossary_of
+from builder.generating.fact_answers import LEAST_TERMS, glossary_of
 from builder.generating.generated_question import GeneratedQuestion
+from builder.generating.number_choices import LEAST_APART
 from builder.generating.question_draft import QuestionDraft, QuestionPart, asked_text
 from builder.generating.question_reader import LEAST_F1, QuestionReader, agrees, says_unknown
-from builder.generating.wrong_answers import N_WRONG
+from builder.generating.wrong_answers import LEAST_STATED, N_WRONG
 from builder.labels.leaks import LeakIndex
 from builder.question_sets.question_flags import plain
 
@@ -103,7 +106,7 @@ def gold_failure(draft: QuestionDraft, task: WritingTask, reader: QuestionReader
 
 
 def surely_wrong(
-    texts: Sequence[str], part: QuestionPart, task: WritingTask, place: int, reader: QuestionReader
+    texts: Iterable[str], part: QuestionPart, task: WritingTask, place: int, reader: QuestionReader
 ) -> list[str]:
     """The first wrong answers that the reader takes for wrong, each seen alone: three, or two where two things are
     compared. It sees up to twice as many. A term has to be wrong by its own line of the glossary, too.
@@ -112,7 +115,7 @@ def surely_wrong(
     question, fact = asked_text(task.type, part), task.fact_texts()[place]
     glossary = glossary_of(task.page)
     n = 2 if task.type.join == "differ" else N_WRONG
-    for text in texts[: 2 * n]:
+    for text in islice(texts, 2 * n):  # a page may have thousands of terms
         sentences = [fact, f"{text}: {glossary[text]}"] if text in glossary else [fact]
         if len(kept) < n and not any(reader.takes_for_right(question, text, sentence) for sentence in sentences):
             kept.append(text)
@@ -170,5 +173,16 @@ def _sorted_words(text: str) -> str:
     return " ".join(sorted(plain(text).split()))
 
 
-THRESHOLDS = {"least_alike": LEAST_ALIKE, "least_f1": LEAST_F1}
+THRESHOLDS = {
+    "least_alike": LEAST_ALIKE,
+    "least_f1": LEAST_F1,
+    "least_terms": LEAST_TERMS,
+    "least_words": span_words.LEAST_WORDS,
+    "least_share": span_words.LEAST_SHARE,
+    "enough_words": span_words.ENOUGH_WORDS,
+    "enough_by_a_number": span_words.ENOUGH_BY_A_NUMBER,
+    "most_other": span_words.MOST_OTHER,
+    "wrong_least_stated": LEAST_STATED,
+    "wrong_least_apart": float(LEAST_APART),
+}
 """The bounds that decide, for the report."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 
 from builder.generating.chat_prompts import ChatRequest, fenced, filled, lettered
 from builder.generating.generated_question import GeneratedQuestion
@@ -24,6 +25,9 @@ MOST_WORDS = 40
 """Of an answer that may hold the right one among others."""
 _ONE_LETTER = re.compile(r"\W*(?:(?:the )?(?:right |correct )?(?:choice|answer)(?: is)?\W*)?([a-z])(?=\s*$|[.):,*\n])")
 LETTER = rf"(?i){_ONE_LETTER.pattern}"
+_NUMBER = re.compile(
+    r"(?:(?<![\w.])[-−])?(?<![\w.,])(?:[0-9]{1,3}(?:[ ,][0-9]{3})+(?![0-9])|[0-9]{1,40})(?:\.[0-9]{1,40})?"
+)
 _REST = r"(?:(?! but\b)[^.,;:!?\n])*"
 _UNKNOWN = re.compile(
     r"\W*(?:sorry\W+)?(?:(?:based on|according to|from) (?:the|this|these) \w+(?: \w+)?, )?(?:"
@@ -63,11 +67,18 @@ def rotated(choices: Mapping[str, str], by: int) -> dict[str, str]:
     return dict(zip(LABELS, texts[by:] + texts[:by], strict=False))
 
 
+def _spelled(number: re.Match[str]) -> str:
+    """The same number in one spelling: "12,000", "12 000" and "12000.0" are one. What follows is a word of its own."""
+    value = Decimal(re.sub(r"[ ,]", "", number[0]).replace("−", "-"))
+    return f"{value.normalize():f} "
+
+
 def agrees(answer: str, right: str) -> bool:
     """Whether an answer in words is the right one: it has its numbers, and enough of its words or all of them."""
-    words, needed = words_of(answer).words, words_of(right).words
-    if any(word not in words for word in needed if word[0].isdigit()):
+    answer, right = _NUMBER.sub(_spelled, answer), _NUMBER.sub(_spelled, right)
+    if not set(_NUMBER.findall(right)) <= set(_NUMBER.findall(answer)):
         return False
+    words, needed = words_of(answer).words, words_of(right).words
     return word_f1(answer, right) >= LEAST_F1 or (set(needed) <= set(words) and len(words) <= MOST_WORDS)
 
 

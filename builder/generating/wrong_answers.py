@@ -57,13 +57,13 @@ def read_wrong(reply: str) -> list[str]:
     return [tidy(one[1].rstrip(" .\t\r")) for one in islice(filter(None, found), MAX_LINES)]
 
 
-def fit_wrong(texts: Iterable[str], part: QuestionPart, fact: str) -> list[str]:
+def fit_wrong(texts: Iterable[str], part: QuestionPart, fact: str) -> Iterator[str]:
     """Those that are surely no right answer, and have its form; none is near to one before it."""
     kept: list[str] = []
     for text in texts:
         if not any(_unfit(text, part, fact)) and not any(is_near(text, other) for other in kept):
             kept.append(text)
-    return kept
+            yield text
 
 
 def _unfit(text: str, part: QuestionPart, fact: str) -> Iterator[bool]:
@@ -96,7 +96,7 @@ def _initials(text: str) -> str:
     return "".join(word[0] for word in words) if len(words) > 1 else ""
 
 
-def rule_candidates(task: WritingTask, place: int) -> list[str] | None:
+def rule_candidates(task: WritingTask, place: int) -> Iterable[str] | None:
     """Wrong answers that rules find, the best first; None where only a model can write them.
 
     For a number they are other numbers, for a term or a meaning those of the page's glossary whose meanings have most
@@ -108,23 +108,21 @@ def rule_candidates(task: WritingTask, place: int) -> list[str] | None:
     if fact.kind == "number":
         return in_order_of(task.task_id, wrong_numbers(right))
     glossary = glossary_of(task.page)
-    alike = content_stems(right if fact.kind == "meaning" else _meaning(glossary, right) or task.fact_texts()[place])
+    meanings = {term.casefold(): meaning for term, meaning in reversed(glossary.items())}
+    meaning = meanings.get(right.casefold()) or task.fact_texts()[place]
+    alike = content_stems(right if fact.kind == "meaning" else meaning)
     drawn = in_order_of(task.task_id, glossary)
     ordered = sorted(drawn, key=lambda term: -len(content_stems(glossary[term]) & alike))
     if fact.kind == "meaning":
         return [glossary[term] for term in ordered if is_short(glossary[term])]
     others = (term for term in ordered if term.casefold() != right.casefold())
-    return [term for term in others if not _is_a(term, right, glossary)]
+    return (term for term in others if not _is_a(term, right, meanings))
 
 
-def _meaning(glossary: Mapping[str, str], term: str) -> str:
-    """What a term means; blank if the glossary does not have it."""
-    return next((meaning for one, meaning in glossary.items() if one.casefold() == term.casefold()), "")
-
-
-def _is_a(one: str, other: str, glossary: Mapping[str, str]) -> bool:
+def _is_a(one: str, other: str, meanings: Mapping[str, str]) -> bool:
     """Whether one of two terms is in the other's meaning: a cycad is a gymnosperm, so both may be right."""
-    return holds_answer(_meaning(glossary, one), other) or holds_answer(_meaning(glossary, other), one)
+    pairs = ((one, other), (other, one))
+    return any(holds_answer(meanings.get(left.casefold(), ""), right) for left, right in pairs)
 
 
 def is_stated_of(text: str, question: str, page: WebPage) -> bool:
@@ -132,7 +130,8 @@ def is_stated_of(text: str, question: str, page: WebPage) -> bool:
     asked = content_stems(question) - generic_stems() - content_stems(text)
     n_least = max(min(2, len(asked)), math.ceil(LEAST_STATED * len(asked)))
     sentences = (page.text[start:end] for start, end in page.sentences)
-    having = (sentence for sentence in sentences if text.casefold() in sentence.casefold())
+    folded = text.casefold()
+    having = (one for one in sentences if folded in one.casefold() and holds_answer(one, text))
     return bool(asked) and any(len(asked & content_stems(sentence)) >= n_least for sentence in having)
 
 

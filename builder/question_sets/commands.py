@@ -96,7 +96,9 @@ def convert(
     if reviews:
         lines = list(accepted_lines(lines, read_reviews(reviews), reviews[0]))
     if plain:
-        lines = list(plain_lines(lines))
+        n_before, lines = len(lines), list(plain_lines(lines))
+        if len(lines) < n_before:
+            say(f"{n_before - len(lines):,} questions left out: without their remarks, they are the same as others")
     if marks is not None:
         say(f"{marks}: {write_records(marks, evidence_marks(lines)):,} marks of evidence")
     if out is not None:

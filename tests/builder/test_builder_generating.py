@@ -730,7 +730,7 @@ def test_each_kind_of_answer_is_found_where_its_words_are() -> None:
 def test_an_answer_that_could_be_right_or_looks_different_is_no_wrong_answer(wrong: str) -> None:
     part = QuestionPart("What is molten rock called?", "magma")
     sentence = "magma: molten rock under the surface of Earth"
-    assert fit_wrong([wrong, "granite", "granites", "slate"], part, sentence) == ["granite", "slate"]
+    assert list(fit_wrong([wrong, "granite", "granites", "slate"], part, sentence)) == ["granite", "slate"]
 
 
 def test_wrong_answers_are_read_from_numbered_lines() -> None:

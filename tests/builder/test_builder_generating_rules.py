@@ -1,4 +1,4 @@
-"""The rules that make generated questions sound: which number is asked for, with which words, beside which choices."""
+"""The rules that make generated questions sound: which number is asked for, with which words and choices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from builder.extract.sentence_splitter import split_sentences
 from builder.generating.drawn_passages import WritingTask
 from builder.generating.fact_answers import Fact, facts_of
 from builder.generating.fact_sentences import is_fact
-from builder.generating.lone_numbers import lone_number
+from builder.generating.lone_numbers import is_label, lone_number
 from builder.generating.number_choices import wrong_numbers
 from builder.generating.question_draft import QuestionDraft, QuestionPart, _after_message
 from builder.generating.question_reader import agrees
@@ -94,6 +94,69 @@ def test_wrong_numbers_have_the_unit_and_form_of_the_right_one_and_are_far_from_
 ) -> None:
     unit = right.lstrip("0123456789.,")
     assert wrong_numbers(right) == [f"{number}{unit}" for number in wrong]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            "1234.5 m",
+            ["123.5 m", "308.6 m", "617.3 m", "925.9 m", "1851.8 m", "2469.0 m", "3703.5 m", "4938.0 m", "12345.0 m"],
+        ),
+        ("150%", ["15%", "38%", "75%", "110%", "230%", "300%", "450%", "600%", "1500%"]),
+    ],
+)
+def test_no_wrong_number_differs_from_the_right_one_in_its_form(right: str, wrong: list[str]) -> None:
+    assert wrong_numbers(right) == wrong
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        ("17 contains", "Group 17 contains the halogens of the table."),
+        ("2 absorbs", "Photosystem 2 absorbs light in the leaf."),
+        ("2 diabetes", "Type 2 diabetes damages vessels of the eye."),
+        ("14 decays", "The carbon 14 decays in the ground."),
+        ("11", "Apollo 11 landed on the Moon of Earth."),
+    ],
+)
+def test_the_number_of_a_name_is_not_asked_for(number: str, sentence: str) -> None:
+    assert is_label(number, sentence)
+    faults = [
+        what for is_fault, what in off_span_faults("Which number has it?", number, sentence, "number") if is_fault
+    ]
+    assert "asks for a number that may be a part of a name" in faults
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        ("46 chromosomes", "Cells of the human body have 46 chromosomes."),
+        ("30", "Malaria threatens about 30 distinct kinds of animals."),
+        ("138 °C", "Deep water can reach 138 °C in the dark."),
+        ("1868", "William Huggins measured the velocity in 1868."),
+        ("12 days", "The eggs of the bird hatch after lying for 12 days."),
+    ],
+)
+def test_a_number_that_counts_or_measures_is_no_label(number: str, sentence: str) -> None:
+    assert not is_label(number, sentence)
+
+
+RING = "The ring of the planet Saturn has a thickness of 7000 km."
+
+
+@pytest.mark.parametrize("quantity", ["temperature", "age", "diameter", "maximum thickness"])
+def test_a_question_for_another_quantity_is_off_its_sentence(quantity: str) -> None:
+    question = f"What is the {quantity} of the ring of the planet Saturn?"
+    assert any(is_fault for is_fault, _ in off_span_faults(question, "7000 km", RING, "number"))
+
+
+def test_a_quantity_may_be_named_by_another_word_for_it_or_by_what_its_unit_measures() -> None:
+    for question, answer, sentence in (
+        ("How thick is the ring of the planet Saturn?", "7000 km", RING),
+        ("What is the temperature of water at the vents?", "138 °C", "Water at the vents reaches 138 °C."),
+    ):
+        assert not [what for is_fault, what in off_span_faults(question, answer, sentence, "number") if is_fault]
 
 
 def test_a_wrong_year_is_no_year_to_come() -> None:
@@ -205,7 +268,7 @@ def test_a_term_that_is_a_kind_of_the_right_one_is_no_wrong_answer() -> None:
 def test_terms_with_the_most_alike_meanings_come_first() -> None:
     page = page_with(*GLOSSARY)
     found = rule_candidates(task_with(page, "term", GLOSSARY[2], "rhizome"), 0)
-    assert (found or ())[0] in ("tendril", "cycad")
+    assert next(iter(found or ())) in ("tendril", "cycad")
     assert rule_candidates(task_with(page, "reason", GLOSSARY[2], "rhizome"), 0) is None
 
 
@@ -249,6 +312,7 @@ def test_the_plain_question_has_no_remark() -> None:
 def test_plain_lines_are_asked_without_remarks_and_others_are_refused() -> None:
     line = {"id": "1", "question": "I am a nurse. What is a vein?", "plain": "What is a vein?", "answer": "a"}
     assert list(plain_lines([line])) == [{"id": "1", "question": "What is a vein?", "answer": "a"}]
+    assert len(list(plain_lines([line, line | {"id": "2"}]))) == 1
     with pytest.raises(DataError, match="has no field `plain`"):
         list(plain_lines([{"id": "1", "question": "What is a vein?"}]))
 
@@ -256,3 +320,25 @@ def test_plain_lines_are_asked_without_remarks_and_others_are_refused() -> None:
 def test_an_answer_with_other_numbers_is_another_answer() -> None:
     assert agrees("about 0.01 atoms per cubic centimetre", "0.01 atoms")
     assert not agrees("1 atoms", "0.01 atoms")
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [("12000 years", "12,000 years"), ("1,000", "1000"), ("12 000 m", "12000 m"), ("2.30 m", "2.3 m"), ("2μm", "2 μm")],
+)
+def test_one_number_in_two_spellings_is_the_same_answer(answer: str, right: str) -> None:
+    assert agrees(answer, right)
+    assert agrees(right, answer)
+
+
+@pytest.mark.parametrize(("answer", "right"), [("-5 K", "5 K"), ("12,000 years", "12 years"), ("1.5 m", "15 m")])
+def test_another_number_is_another_answer(answer: str, right: str) -> None:
+    assert not agrees(answer, right)
+    assert not agrees(right, answer)
+
+
+def test_a_short_answer_is_stated_only_where_it_is_a_word() -> None:
+    page = page_with("The reaction of the salt in water has a rate of 200 in summer.")
+    assert not is_stated_of("ion", "What has a rate in water in summer?", page)
+    assert not is_stated_of("20", "What has a rate in water in summer?", page)
+    assert is_stated_of("salt", "What has a rate in water in summer?", page)
