@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import fcntl
 import functools
@@ -21,7 +20,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from real_browser import launched
+from real_browser import SharedBrowser
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -186,24 +185,6 @@ def cache_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDU_RAG_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
-
-
-class SharedBrowser:
-    """The browser of files that open pages, one after the other: each start takes 1.5 s of processor time."""
-
-    def __init__(self) -> None:
-        self._stack, self._browser = contextlib.ExitStack(), None
-
-    def open(self) -> Any:
-        if self._browser is not None and not self._browser.is_connected():
-            self.close()  # it crashed
-        if self._browser is None:
-            self._browser = self._stack.enter_context(contextlib.contextmanager(launched)())
-        return self._browser
-
-    def close(self) -> None:
-        self._browser = None
-        self._stack.close()
 
 
 _shared_browser = SharedBrowser()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ PATIENCE_MS = 180_000
 """A busy machine is slow, and no fault of the page."""
 
 
+@contextmanager
 def launched() -> Iterator[Any]:
     """A browser, closed at the end; the test is skipped, loudly, where there is none."""
     if CHROMIUM is None:
@@ -37,6 +39,27 @@ def launched() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+class SharedBrowser:
+    """The browser of files that open pages, one after the other: each start takes 1.5 s of processor time.
+
+    One that has crashed is started again.
+    """
+
+    def __init__(self) -> None:
+        self._stack, self._browser = ExitStack(), None
+
+    def open(self) -> Any:
+        if self._browser is not None and not self._browser.is_connected():
+            self.close()
+        if self._browser is None:
+            self._browser = self._stack.enter_context(launched())
+        return self._browser
+
+    def close(self) -> None:
+        self._browser = None
+        self._stack.close()
 
 
 def opened(browser: Any, path: Path | str, **options: Any) -> tuple[Any, list[str]]:
