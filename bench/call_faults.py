@@ -126,7 +126,7 @@ class CallFault:
         poll.register(listener, select.POLLIN)
         poll.register(ended, select.POLLIN)
         while ended not in (ready := _ready(poll, until)):
-            if ready.get(listener, 0) & ~select.POLLIN:  # nobody is left who could call
+            if ready.get(listener, 0) & ~select.POLLIN:  # no process is left that could call
                 poll.unregister(listener)
                 continue
             is_fault = self._answer(listener, n)

@@ -47,7 +47,7 @@ from builder_crash import (  # noqa: E402 - the tests' own tools
 )
 from warm_builds import WarmBuilds  # noqa: E402
 
-from builder.deriving.known_pages import programs_digest  # noqa: E402
+from builder.deriving.known_pages import programs_digest  # noqa: E402 - found by the path above
 
 FAULTS = {"kill -9": "signal=KILL", "ENOSPC": "error=ENOSPC", "EIO": "error=EIO"}
 STAGES = ("search: ", "fetch: ", "extract: ", "label: ", "dataset: ", "evidence was found ")

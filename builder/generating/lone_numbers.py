@@ -103,7 +103,8 @@ def is_bare(number: str) -> bool:
 
 def number_faults(question: str, number: str, sentence: str) -> Iterator[tuple[bool, str]]:
     """Whether a number is a part of a name, or a bare one is asked for in another way than as a year or a count."""
-    # Not left out when facts are drawn: all facts that come later would be others.
+    # Such facts are drawn, and rejected here: a draw without them would change all later tasks of a seed, and so the
+    # published run could not be repeated.
     yield is_label(number, sentence), "asks for a number that may be a part of a name"
     if not is_bare(number):
         return

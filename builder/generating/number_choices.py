@@ -67,4 +67,5 @@ def _apart(one: Decimal, other: Decimal) -> bool:
 
 def _spelled(value: Decimal, like: str) -> str:
     """The value with the grouping of its digits that the right one has."""
-    return f"{value:,f}".replace(",", "," if "," in like else " " if " " in like else "")
+    mark = next((mark for mark in (",", " ") if mark in like), "")
+    return f"{value:,f}".replace(",", mark)

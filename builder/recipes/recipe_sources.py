@@ -57,7 +57,7 @@ class BookFolder:
         try:
             return self._format.read_module(self.folder / place, module_id)
         except ValueError as error:  # lxml's, for characters that XML cannot hold
-            raise DataError(self.source.archive, f"{place}: {error}", "name a source without them") from None
+            raise DataError(self.source.archive, f"{place}: {error}", "name a readable source") from None
 
     def files_sha256(self) -> str:
         """SHA-256 over `name NUL sha256 newline` of the contents files and all modules that they list, by name."""
