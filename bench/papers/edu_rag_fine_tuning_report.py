@@ -15,7 +15,10 @@ from scored_runs import Run, exam_of, p_text, percent, run_of, table
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
-from edu_rag.statistics import cluster_ratios, holm, mean_intervals, paired, units_of
+from edu_rag.statistics import cluster_ratios, holm, mean_intervals, units_of
+from edu_rag.statistics.bootstrap import LEVEL, difference_intervals
+from edu_rag.statistics.paired_tests import unit_p
+from edu_rag.statistics.points import unit_sums
 from harness.exam import Exam
 from harness.judging.outcomes import judge
 
@@ -103,7 +106,31 @@ def rates_table(arms: Mapping[tuple[str, str], Arm], units: np.ndarray | None) -
     return table(head, rows)
 
 
-def changes_table(arms: Mapping[tuple[str, str], Arm], lessons: Sequence[str | None]) -> str:
+class Change(NamedTuple):
+    """The difference of two shares of all questions with its interval, and the sign-flip p by chapter."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def change_of(new: Arm, old: Arm, name: str, units: np.ndarray | None) -> Change:
+    """The change of a share of outcomes, each model's the mean over its seeds, whose numbers may differ.
+
+    The counts are brought to the product of both numbers of seeds, so that they stay whole. They can be further apart
+    than two points of one answer, which `paired` refuses.
+    """
+    counts = (new.times(name) * len(old.outcomes), old.times(name) * len(new.outcomes))
+    n, scale = len(counts[0]), len(new.outcomes) * len(old.outcomes)
+    places = np.arange(n) if units is None else units
+    sums = np.stack([unit_sums(one, places) for one in counts])
+    [(low, high)] = difference_intervals(sums, np.bincount(places), [(0, 1)], seed=0, level=LEVEL)
+    total = int(sums[0].sum() - sums[1].sum())
+    return Change(total / n / scale, low / scale, high / scale, unit_p(sums[0] - sums[1]))
+
+
+def changes_table(arms: Mapping[tuple[str, str], Arm], units: np.ndarray | None) -> str:
     """The change by training, on the same questions, with p after Holm over the whole table."""
     keys, found = [], []
     for condition in KINDS.values():
@@ -111,16 +138,14 @@ def changes_table(arms: Mapping[tuple[str, str], Arm], lessons: Sequence[str | N
             if not {(second, condition), (first, condition)} <= set(arms):
                 continue
             for name in ("accuracy", "hallucination", "missing"):
-                new, old = arms[second, condition], arms[first, condition]
-                pair = (new.times(name) * len(old.outcomes), old.times(name) * len(new.outcomes))
                 keys.append((condition, second, first))
-                found.append((paired(*pair, list(lessons)), len(new.outcomes) * len(old.outcomes)))
+                found.append(change_of(arms[second, condition], arms[first, condition], name, units))
     if not found:
         return "No trained model was compared.\n"
-    adjusted = holm([one.p for one, _ in found])
+    adjusted = holm([one.p for one in found])
     cells = [
-        f"{percent(one.difference / n, (one.low / n, one.high / n), sign=True)}, p {p_text(p)}"
-        for (one, n), p in zip(found, adjusted, strict=True)
+        f"{percent(one.difference, (one.low, one.high), sign=True)}, p {p_text(p)}"
+        for one, p in zip(found, adjusted, strict=True)
     ]
     rows = [
         (SHOWN[condition], f"{NAMES[second]} − {NAMES[first]}", *cells[at : at + 3])
@@ -176,7 +201,7 @@ def fine_tuning(folder: Path) -> None:
     print("\n\n".join(left_out(arms)), end="\n\n")
     print(rates_table(arms, units))
     print("On the same questions, in points; exact sign-flip p by chapter after Holm over this table:\n")
-    print(changes_table(arms, lessons))
+    print(changes_table(arms, units))
     print(seeds_table(arms))
     if (folder / FACTS).is_file():
         print(f"Training:\n\n{training_table(folder)}")

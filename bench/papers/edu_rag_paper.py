@@ -1,7 +1,7 @@
 """The EDU-RAG paper's Tables 1 and 2 in shape, and its third question answered with controls; prints Markdown.
 
-    python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls|models --run FOLDER [--sample NAME]
-    python bench/papers/edu_rag_paper.py textbooks|documents --run FOLDER --split test --sample NAME
+    python bench/papers/edu_rag_paper.py tables|hallucination|controls|models --run FOLDER [--sample NAME]
+    python bench/papers/edu_rag_paper.py textbooks|coverage|documents --run FOLDER --split test --sample NAME
     python bench/papers/edu_rag_paper.py thresholds[-tqa] --run FOLDER [--split test] --sample NAME
     python bench/papers/edu_rag_paper.py fine-tuning --run FOLDER     (answers of edu_rag_fine_tuning.py)
 
@@ -96,7 +96,7 @@ def pairs_of(
     return found
 
 
-def tables(folder: Path, sample: str) -> None:
+def tables(folder: Path, sample: str, split: str) -> None:
     """Tables 1 and 2: the paper's counts, and ours in the same columns with intervals."""
     head = ("", "correct", "incorrect", "missing", "accuracy %", "hallucination %", "missing %", "score %")
     print("The paper (1,255 questions of its own crawl; Wilson intervals by us, from its counts):\n")
@@ -107,7 +107,7 @@ def tables(folder: Path, sample: str) -> None:
             score = percent((one.correct - one.incorrect) / N_PUBLISHED, sign=True)
             rows.append((f"{one.name} {how}", *one[1:], *cells, score))
     print(table(head, rows))
-    found = pairs_of(folder, sample)
+    found = pairs_of(folder, sample, split=split)
     print(f"Ours ({len(found[0][1].verdicts)} questions, the same for all; 95 % bootstrap intervals over questions):\n")
     rows = []
     for pair, *runs in found:
@@ -133,7 +133,7 @@ def _published_change(before: Published, after: Published, count: Callable[[Publ
     return percent(n1 / of1 - n2 / of2, (float(low), float(high)), sign=True)
 
 
-def hallucination(folder: Path, sample: str) -> None:
+def hallucination(folder: Path, sample: str, split: str) -> None:
     """RQ3: attempt rate, hallucination of all questions, and of those attempted, without and with retrieval."""
     print("The paper's counts, with retrieval minus alone. Which questions changed is not published, so that the")
     print("intervals (Newcombe) treat the two runs as if they were on different questions: wider than paired ones.\n")
@@ -145,7 +145,7 @@ def hallucination(folder: Path, sample: str) -> None:
     rows = [(before.name, *(_published_change(before, after, m) for _, m in measures)) for before, after in PUBLISHED]
     print(table(("model", *(f"{name}, change" for name, _ in measures)), rows))
     print("Ours:\n")
-    _our_hallucination(pairs_of(folder, sample))
+    _our_hallucination(pairs_of(folder, sample, split=split))
 
 
 def textbooks(folder: Path, sample: str, split: str) -> None:
@@ -157,9 +157,6 @@ def textbooks(folder: Path, sample: str, split: str) -> None:
         right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
         rows.append((pair.name, difference(right[1], right[0]), difference(rag.outcomes, vanilla.outcomes)))
     print(table(("with retrieval minus alone", "accuracy, points", "score, points"), rows))
-    sure = [one for one in pairs_of(folder, sample, (CONFIDENT, *PAIRS), split) if stated(one[1]) and stated(one[2])]
-    if sure:
-        _matched(sure)
     controls(folder, sample, split)
 
 
@@ -212,11 +209,11 @@ def at_rate(run: Run, rate: float) -> np.ndarray:
     return wrong
 
 
-def coverage(folder: Path, sample: str) -> None:
+def coverage(folder: Path, sample: str, split: str) -> None:
     """RQ3 at matched attempt rates: both runs answer the same share of questions, those each is surest of."""
     found = [
         (pair, one, two)
-        for pair, one, two in pairs_of(folder, sample, (CONFIDENT, *PAIRS))
+        for pair, one, two in pairs_of(folder, sample, (CONFIDENT, *PAIRS), split)
         if stated(one) and stated(two)
     ]
     _matched(found)
@@ -270,7 +267,7 @@ PROBES = {
 }
 
 
-def controls(folder: Path, sample: str, split: str = SPLIT) -> None:
+def controls(folder: Path, sample: str, split: str) -> None:
     """The controls (probes of the harness) of each system with retrieval, where they were run."""
     rows, lacking = [], []
     for pair, _, rag in pairs_of(folder, sample, split=split):
@@ -329,9 +326,9 @@ PUBLISHED_MODELS = (
 N_MODELS = 2_512
 
 
-def models(folder: Path, sample: str) -> None:
+def models(folder: Path, _sample: str, split: str) -> None:
     """Table 3: the models alone, on the whole split."""
-    exam = exam_of(folder, None)
+    exam = exam_of(folder, None, split)
     head = ("alone", "accuracy %", "hallucination %", "missing %", "score %")
     published = [(name, *map(str, values), f"{values[0] - values[1]:+.2f}") for name, *values in PUBLISHED_MODELS]
     print(f"The paper, {N_MODELS:,} questions:\n\n{table(head, published)}\nOurs, {len(exam.questions):,} questions:\n")
@@ -419,20 +416,23 @@ def documents(folder: Path, sample: str, split: str) -> None:
     )
 
 
-PARTS: Mapping[str, Callable[[Path, str], None]] = {
+PARTS: Mapping[str, Callable[[Path, str, str], None]] = {
     "models": models,
     "tables": tables,
     "hallucination": hallucination,
+    "textbooks": textbooks,
     "coverage": coverage,
     "controls": controls,
+    "documents": documents,
+    "thresholds": thresholds,
+    "thresholds-tqa": thresholds,
 }
 
 
 def main() -> None:
     """Print one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = (*PARTS, "textbooks", "thresholds", "thresholds-tqa", "documents", "fine-tuning")
-    parser.add_argument("part", choices=names)
+    parser.add_argument("part", choices=(*PARTS, "fine-tuning"))
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--sample", default=SAMPLE)
     parser.add_argument("--split", default=SPLIT)
@@ -441,12 +441,8 @@ def main() -> None:
         from edu_rag_fine_tuning_report import fine_tuning
 
         fine_tuning(given.run)
-    elif given.part in ("textbooks", "documents"):
-        (textbooks if given.part == "textbooks" else documents)(given.run, given.sample, given.split)
-    elif given.part.startswith("thresholds"):
-        thresholds(given.run, given.sample, given.split)
     else:
-        PARTS[given.part](given.run, given.sample)
+        PARTS[given.part](given.run, given.sample, given.split)
 
 
 if __name__ == "__main__":
