@@ -9,8 +9,9 @@ RUNS contains the datasets (bench/board_runs.py shows how to make them), MODELS 
 workers, waits for them, then joins. `encode` workers fill the cache of vectors in $EDU_RAG_CACHE first; without one,
 the systems encode as they go. Set EDU_RAG_DEVICE=cuda for an accelerator: several workers share it, and
 TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 multiplies in TF32 instead of float32. `--for-s` stops the work after so many
-seconds; the same command goes on from there. A sample is asked in nested parts (100, 200, 300, 500 questions), and `join` writes predictions of the largest one that is complete, in the project's format with a run
-record, to OUT/submissions.
+seconds; the same command goes on from there. A sample is asked in nested parts (100, 200, 300, 500 questions), and
+`join` writes predictions of the largest one that is complete, in the project's format with a run record, to
+OUT/submissions.
 """
 
 from __future__ import annotations

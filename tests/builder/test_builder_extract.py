@@ -17,6 +17,7 @@ from builder.config import ExtractConfig, FilterConfig, LabelConfig
 from builder.deriving.page_stage import PageJob, PageResult, PageSettings, page_results
 from builder.extract import page_text
 from builder.extract.extract import (
+    CASCADES,
     EXTRACTORS,
     SAMPLE,
     Extracted,
@@ -75,6 +76,21 @@ def text_of(html: str, extractor: str = "trafilatura-v1") -> str:
 @pytest.mark.parametrize("extractor", ["cascade-v1", "cascade-v2", "cascade-v3", "trafilatura-v1", "resiliparse-v1"])
 def test_the_pre_pass_keeps_science(extractor: str, kept: str) -> None:
     assert kept in text_of(PAGE, extractor)
+
+
+@pytest.mark.parametrize("odd", ["\x01", "\x1f", "\ufffe", "\uffff", "&#1;", "&#X0001F", "&#65534;"])
+@pytest.mark.parametrize("extractor", sorted(CASCADES))
+def test_a_character_that_xml_forbids_costs_no_page_its_science(extractor: str, odd: str) -> None:
+    # Around every element: rules that move text out of one would write the character again.
+    page = re.sub(r"(</?(?:sup|sub|script|math|figcaption|p|th|td|a)\b[^>]*>)", f"{odd} \\1 {odd} ", PAGE)
+    spaced = re.sub(r"(</?(?:sup|sub|script|math|figcaption|p|th|td|a)\b[^>]*>)", "  \\1  ", PAGE)
+    assert text_of(page, extractor).split() == text_of(spaced, extractor).split()
+
+
+@pytest.mark.parametrize("reference", ["&#8217;", "&#31x", "&#311;", "&#xfffeb;", "&#x10;", "&#9;", "&#10", "&#xd;"])
+def test_only_references_to_what_xml_forbids_become_spaces(reference: str) -> None:
+    kept = reference not in ("&#31x", "&#x10;")
+    assert (page_text._parseable(reference) == reference.encode()) is kept
 
 
 def test_trafilatura_v1_leaves_menus_out_and_bs4_v1_keeps_all_text() -> None:

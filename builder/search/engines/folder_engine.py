@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sqlite3
 import zlib
 from collections import deque
@@ -174,7 +173,6 @@ NAME = "folder"
 DEFAULT_SITES = "sites"
 TITLE_WEIGHT = 2.0
 MAX_INDEXED_CHARACTERS = 1_000_000
-_NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def _title_and_text(html: bytes, charset: str | None = None) -> tuple[str, str]:
@@ -186,26 +184,9 @@ def _title_and_text(html: bytes, charset: str | None = None) -> tuple[str, str]:
         return "", ""
     title = page_title(tree)
     for element in list(tree.iter("script", "style", "noscript", "template", "title")):
-        _drop(element)
+        element.drop_tree()
     texts = xpath("descendant::text()")(tree)  # not //text(): what follows </html> is not in the tree
     return title, " ".join(" ".join(texts).split())[:MAX_INDEXED_CHARACTERS]
-
-
-def _drop(element: Any) -> None:
-    """Remove an element, and keep the text behind it.
-
-    A page may hold characters that libxml2 reads, but lxml does not write: only there they become spaces.
-    """
-    try:
-        element.drop_tree()
-    except ValueError:
-        before, parent = element.getprevious(), element.getparent()
-        if before is not None:
-            before.tail = _NOT_IN_XML.sub(" ", before.tail or "")
-        else:
-            parent.text = _NOT_IN_XML.sub(" ", parent.text or "")
-        element.tail = _NOT_IN_XML.sub(" ", element.tail)
-        element.drop_tree()
 
 
 IndexedPage = tuple[str, str, str]
