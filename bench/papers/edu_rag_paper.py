@@ -23,6 +23,7 @@ from scored_runs import (
     SAMPLE,
     SPLIT,
     Run,
+    cites_evidence,
     difference,
     exam_of,
     p_text,
@@ -123,6 +124,32 @@ def tables(folder: Path, sample: str, split: str) -> None:
         right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
         rows.append((pair.name, difference(right[1], right[0]), difference(rag.outcomes, vanilla.outcomes)))
     print(table(("model", "accuracy", "score"), rows))
+    _by_evidence(found)
+
+
+def _by_evidence(found: Sequence[tuple[Pair, Run, Run]]) -> None:
+    """The change in accuracy by what the ten sentences contain, as far as it is labelled."""
+    rows = []
+    for pair, vanilla, rag in found:
+        asked = rag.exam.questions
+        statement = np.array([one.kind == "true_false" for one in asked])
+        known = np.array([one.question_id in rag.exam.support.evidence for one in asked])
+        read = np.array([cites_evidence(rag, one.question_id) for one in asked])
+        groups = {
+            "evidence among the sentences that it read": read,
+            "evidence elsewhere on its pages": known & ~read,
+            "no evidence labelled": ~known & ~statement,
+            "true/false: never labelled": ~known & statement,
+        }
+        right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
+        for name, group in groups.items():
+            n = int(group.sum())
+            if n:
+                alone, with_it = (one[group] for one in right)
+                counts = (share(int(one.sum()), n) for one in (alone, with_it))
+                rows.append((pair.name, name, *counts, difference(with_it, alone)))
+    print("By what the labeller finds:\n")
+    print(table(("model", "questions", "accuracy alone %", "with retrieval %", "change"), rows))
 
 
 def _published_change(before: Published, after: Published, count: Callable[[Published], tuple[int, int]]) -> str:
@@ -157,6 +184,7 @@ def textbooks(folder: Path, sample: str, split: str) -> None:
         right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
         rows.append((pair.name, difference(right[1], right[0]), difference(rag.outcomes, vanilla.outcomes)))
     print(table(("with retrieval minus alone", "accuracy, points", "score, points"), rows))
+    _by_evidence(found)
     controls(folder, sample, split)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from scored_runs import Run, difference, exam_of, rates, run_of, share, table
+from scored_runs import Run, cites_evidence, difference, exam_of, rates, run_of, share, table
 
 from edu_rag.records import Question
 from harness.reading.folding import fold_writing
@@ -47,16 +47,9 @@ def _not_found(name: str, run: Run) -> tuple[object, ...]:
     """How often "not found" is said where the pages are labelled with evidence, and where they are not."""
     silent = np.array([run.predictions[one.question_id].answer is None for one in run.exam.questions])
     known = np.array([one.question_id in run.exam.support.evidence for one in run.exam.questions])
-    cited = np.array([_cites(run, one.question_id) for one in run.exam.questions])
+    cited = np.array([cites_evidence(run, one.question_id) for one in run.exam.questions])
     groups = (cited, known & ~cited, ~known)
     return name, *(share(int(silent[group].sum()), int(group.sum())) for group in groups)
-
-
-def _cites(run: Run, question_id: str) -> bool:
-    """Whether evidence is in the passages that the system read."""
-    spans = run.exam.support.evidence.get(question_id, {})
-    read = run.predictions[question_id].passages
-    return any(start < one.end and one.start < end for one in read for start, end in spans.get(one.page_id, ()))
 
 
 def report(folder: Path, split: str, sample: str = SAMPLE) -> str:

@@ -8,7 +8,7 @@
 FOLDER is what bench/papers/scored_runs.py describes. The guarded runs' responses tell the unguarded answer, the
 relation and its probabilities, so that guarded and unguarded figures come from one run. `check` asks the model again,
 with each of the paper's three retrievers, on the answers of the model alone (four prompts a question), and writes JSON
-lines that `stacks` reads. `textbooks`, `numbers` and `queries` need no model, only the published predictions: they
+lines that `stacks` reads. `textbooks`, `numbers` and `queries` also read the run of the model that generates its letter: they
 compare the guard with silence by confidence, compare it on questions with and without numbers, and look for evidence
 in the best passage for the question, for question + answer, and for both. `replaced` and `summary` read runs of
 bench/papers/paper_runs.py.
@@ -213,7 +213,7 @@ def numbers(given: argparse.Namespace) -> None:
 
 
 def textbooks(given: argparse.Namespace) -> None:
-    """The guard on published predictions, which keep no labels: the unguarded answers are those of the model alone."""
+    """The guard against the run of the model alone, which generates its letter."""
     exam, guarded, alone = _published(given)
     ids = [question.question_id for question in exam.questions]
     kept = [one for one in ids if guarded.predictions[one].answer is not None]
@@ -233,7 +233,7 @@ def textbooks(given: argparse.Namespace) -> None:
 
 def _guards(found: Sequence[Guarded]) -> None:
     """Guarded against unguarded, against abstaining at the same rate by the answer's own confidence, and by chance."""
-    rows, tests = [], []
+    rows, tests, direct = [], [], []
     for one in found:
         rows.append((one.name, "no guard", *_line(one.outcomes), ""))
         for name, bad in GUARDS:
@@ -245,6 +245,7 @@ def _guards(found: Sequence[Guarded]) -> None:
             rows.append(
                 (one.name, f"… as often, by own confidence: {n_kept}", *_line(own), difference(own, one.outcomes))
             )
+            direct.append((one.name, name, difference(own, kept)))
             chance = (one.outcomes.count("c") - one.outcomes.count("i")) / len(kept) * n_kept / len(kept)
             rows.append(
                 (
@@ -265,6 +266,7 @@ def _guards(found: Sequence[Guarded]) -> None:
         + "; ".join(f"{who}, {name}: p {p_text(p)}" for (who, name, _), p in zip(tests, adjusted, strict=True))
         + ".\n"
     )
+    print(table(("answers of", "instead of the guard on", "silence by own confidence minus the guard, score"), direct))
 
 
 def _line(outcomes: str) -> tuple[str, ...]:

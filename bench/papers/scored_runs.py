@@ -57,6 +57,13 @@ class Run(NamedTuple):
         return np.array([verdict.outcome in ("correct", "incorrect") for verdict in self.verdicts], dtype=np.int64)
 
 
+def cites_evidence(run: Run, question_id: str) -> bool:
+    """Whether labelled evidence is in the passages that the system read."""
+    spans = run.exam.support.evidence.get(question_id, {})
+    read = run.predictions[question_id].passages
+    return any(start < one.end and one.start < end for one in read for start, end in spans.get(one.page_id, ()))
+
+
 def exam_of(folder: Path, sample: str | None = SAMPLE, split: str = SPLIT) -> Exam:
     """The exam of the folder's dataset; without a sample, of the whole split."""
     return open_exam(Dataset(folder / "dataset"), split, sample)
