@@ -8,10 +8,10 @@
 FOLDER is what bench/papers/scored_runs.py describes. The guarded runs' responses tell the unguarded answer, the
 relation and its probabilities, so that guarded and unguarded figures come from one run. `check` asks the model again,
 with each of the paper's three retrievers, on the answers of the model alone (four prompts a question), and writes JSON
-lines that `stacks` reads. `textbooks`, `numbers` and `queries` also read the run of the model that generates its letter: they
-compare the guard with silence by confidence, compare it on questions with and without numbers, and look for evidence
-in the best passage for the question, for question + answer, and for both. `replaced` and `summary` read runs of
-bench/papers/paper_runs.py.
+lines that `stacks` reads. `textbooks`, `numbers` and `queries` also read the run of the model that generates its
+letter: they compare the guard with silence by confidence, compare it on questions with and without numbers, and look
+for evidence in the best passage for the question, for question + answer, and for both. `replaced` and `summary` read
+runs of bench/papers/paper_runs.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Does the check fail where answers are numbers (Huo et al., 3.1)? Published predictions, questions with and without.
+"""Does the check fail where answers are numbers (Huo et al., 3.1)? On questions with and without.
 
-The paper's example of such an error is a "Yes" for two different telephone numbers. The published run keeps no labels,
-but it answers on Yes and is silent on No and Not Related, so an answered wrong one is a false Yes.
+The paper's example of such an error is a "Yes" for two different telephone numbers. The guarded run answers on Yes and
+is silent on No and Not Related, so an answered wrong one is a false Yes.
 """
 
 from __future__ import annotations
