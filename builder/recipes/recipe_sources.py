@@ -53,11 +53,7 @@ class BookFolder:
 
     def read(self, module_id: str) -> Module:
         """A module. Raises DataError if it cannot be read."""
-        place = self.place_of(module_id)
-        try:
-            return self._format.read_module(self.folder / place, module_id)
-        except ValueError as error:  # lxml's, for characters that XML cannot hold
-            raise DataError(self.source.archive, f"{place}: {error}", "name a readable source") from None
+        return self._format.read_module(self.folder / self.place_of(module_id), module_id)
 
     def files_sha256(self) -> str:
         """SHA-256 over `name NUL sha256 newline` of the contents files and all modules that they list, by name."""
