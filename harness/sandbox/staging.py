@@ -108,7 +108,7 @@ def open_to_others(path: Path) -> bool:
 def _make_places(folders: Mapping[Path, Path], mounts: Iterable[Mount]) -> None:
     """Make mount points for mounts below our own folders, by their places: an image may keep its environment in /app.
 
-    The links in /etc/alternatives are mounted too: to copy some hundred of them took half the time of a sandbox's start.
+    The links in /etc/alternatives are mounted too: copying some hundred of them took half of a sandbox's start.
     """
     for mount in mounts:
         for place, folder in folders.items():
