@@ -9,6 +9,7 @@ import gc
 import inspect
 import linecache
 import os
+import re
 import shutil
 import signal
 import sys
@@ -97,8 +98,17 @@ def _opens_pages(file: Path) -> bool:
     return "browser: Any" in file.read_text(encoding="utf-8")
 
 
+_IMPORTS_SCIPY = re.compile(r"^ +(?:from|import) (?:scipy|sklearn|statsmodels)\b", re.MULTILINE)
+
+
+@functools.cache
+def _compares_with_scipy(file: Path) -> bool:
+    """Whether tests of a file compare numbers with those of libraries whose import takes one to three seconds."""
+    return _IMPORTS_SCIPY.search(file.read_text(encoding="utf-8")) is not None
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Where files are given out, give those with PyTorch to one process, and those with a browser to one."""
+    """Where files are given out, give those with PyTorch to one process, those with a browser and those with SciPy."""
     from xdist.scheduler import LoadFileScheduling  # it runs in the process that gives out files
 
     class FilesScheduling(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist's has no types
@@ -106,7 +116,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = nodeid.partition("::")[0]
             if file in WITH_PYTORCH:
                 return "with PyTorch"
-            return "with a browser" if _opens_pages(config.rootpath / file) else file
+            if _opens_pages(config.rootpath / file):
+                return "with a browser"
+            return "with SciPy" if _compares_with_scipy(config.rootpath / file) else file
 
     return FilesScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 

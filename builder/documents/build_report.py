@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +16,9 @@ from builder.documents.stats import DatasetStats, dataset_stats
 from builder.lost_hits import losses_in_sources
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import Manifest
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 REPORT_FILE = "report.html"
 _TEMPLATE = "report.html.j2"
@@ -86,8 +90,9 @@ def _details(event: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in event.items() if name not in ("at", "event"))
 
 
-def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
-    """The page: a function of dataset and log. Every string from outside is escaped by the template."""
+@cache
+def _template() -> Template:
+    """The page's template: a process compiles it once, however many datasets it builds."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -97,8 +102,13 @@ def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    return environment.get_template(_TEMPLATE)
+
+
+def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
+    """The page: a function of dataset and log. Every string from outside is escaped by the template."""
     plots = {name.rsplit("/", 1)[-1].removesuffix(".svg"): body.decode() for name, body in dataset_plots(stats).items()}
-    return environment.get_template(_TEMPLATE).render(
+    return _template().render(
         manifest=manifest,
         stats=stats,
         run=run,

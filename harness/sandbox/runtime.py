@@ -19,6 +19,9 @@ NOT_FOR_SYSTEMS = ("harness", "builder", "leaderboard", "publishing")
 WITH_GOLD = "edu_rag/mini"
 """The demo's questions with their answers."""
 APP = Path("/app")
+ETC = Path("/etc")
+_ALTERNATIVES = ETC / "alternatives"
+"""Debian's /usr/bin/awk leads there."""
 _OF_PYTHON = ("bin", "lib", "lib32", "lib64", "libexec", "include", "share", "ssl", "pyvenv.cfg")
 _OF_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include")
 """Not /usr/src, where some images keep their working files."""
@@ -57,6 +60,8 @@ def _both(path: Path) -> Iterator[Mount]:
 def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
     """The parts of /usr with their links in /; on machines that have folders there instead, those."""
     mounts, links = [], []
+    if _ALTERNATIVES.is_dir():
+        mounts.append(Mount(_ALTERNATIVES, _ALTERNATIVES))
     for folder in (Path("/usr"), Path("/usr/local")):
         mounts += [Mount(path, path) for path in (folder / name for name in _OF_USR) if path.is_dir()]
     for path in (Path("/") / name for name in _TOP):

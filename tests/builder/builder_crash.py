@@ -93,6 +93,17 @@ def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600, check=False)
 
 
+def build_here(command: Sequence[str]) -> None:
+    """Run an undisturbed build of `arguments` in this process, which takes a fifth of the processor time of its own."""
+    from click.testing import CliRunner
+
+    from edu_rag.__main__ import root
+
+    done = CliRunner().invoke(root, command[command.index("build") :], catch_exceptions=False)
+    if done.exit_code:
+        raise RuntimeError(done.output)
+
+
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file of a folder by its path."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

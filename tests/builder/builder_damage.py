@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder_crash import arguments, run, tree, write_web
+from builder_crash import arguments, build_here, tree, write_web
 from builder_store import records
 
 from builder.store.crawl_store import CrawlStore
@@ -134,9 +134,7 @@ def make_sound(folder: Path, n_pages: int) -> None:
     """Build the store `sound.crawl` in a folder and the dataset `sound` from it, with the indexes to mix it up with."""
     write_web(folder / "web", n_pages)
     for name in ("sound", "second"):
-        done = run(arguments(folder / "web", folder / name))
-        if done.returncode:
-            raise RuntimeError(done.stderr)
+        build_here(arguments(folder / "web", folder / name))
     store = folder / "sound.crawl"
     (store / "other").mkdir()
     shutil.copyfile(folder / "second.crawl" / INDEX, store / "other" / INDEX)

@@ -15,13 +15,13 @@ from builder_crash import (
     Point,
     acknowledged,
     arguments,
+    build_here,
     disturbed,
     kill_after,
     n_doubled,
     n_fetched_again,
     n_lost,
     points,
-    run,
     tree,
     write_web,
 )
@@ -35,8 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `web` and the dataset `whole`, built from it without any disturbance."""
     folder = tmp_path_factory.mktemp("crash")
     write_web(folder / "web", N_PAGES)
-    done = run(arguments(folder / "web", folder / "whole"))
-    assert done.returncode == 0, done.stderr
+    build_here(arguments(folder / "web", folder / "whole"))
     return folder
 
 
@@ -89,8 +88,7 @@ def test_a_crawl_killed_again_and_again_loses_nothing_doubles_nothing_and_ends_w
         assert n_lost(before, now) == 0
         before = now
     assert n_kills >= N_KILLS // 2
-    done = run(arguments(web, out, "--resume"))
-    assert done.returncode == 0, done.stderr
+    build_here(arguments(web, out, "--resume"))
     assert (n_lost(before, acknowledged(out)), n_doubled(out)) == (0, 0)
     assert tree(out) == tree(made / "whole")
 
@@ -132,8 +130,7 @@ def test_a_fault_at_any_write_is_reported_or_kills_and_the_next_build_goes_on_fr
         now = dict(acknowledged(out))
         assert n_lost(before, now) == 0, (call, place)
         before = now
-    done = run(arguments(web, out))
-    assert done.returncode == 0, done.stderr
+    build_here(arguments(web, out))
     assert (n_lost(before, acknowledged(out)), n_doubled(out)) == (0, 0)
     assert tree(out) == tree(made / "whole")
 

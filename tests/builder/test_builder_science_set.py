@@ -9,6 +9,7 @@ import subprocess
 import sys
 import unicodedata
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -49,6 +50,7 @@ def holds(check: dict[str, Any], text: str) -> bool:
     return bool(score.passes(check, score.prepared(text)))
 
 
+@cache
 def level(char: str) -> str:
     found = re.match(r"<(super|sub)> [0-9A-F]+\Z", unicodedata.decomposition(char))
     return found[1] if found else ""

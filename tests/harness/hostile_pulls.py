@@ -273,7 +273,7 @@ HOSTILE = (
     Pull(
         "many files beside a workflow",
         lambda head: (_many(head, 2_100), put(head, ".github/workflows/score.yml")),
-        (".github/workflows/score.yml", "2,000 files"),
+        (".github/workflows/score.yml", f"{NEW}/data", "2,000 files"),
     ),
     Pull("2 GB file", _sparse(f"{NEW}/weights.bin", 2_000_000_000), (f"{NEW}/weights.bin", "2,000.0 MB")),
     Pull("2 GB settings", _sparse(f"{NEW}/submission.toml", 2_000_000_000), (f"{NEW}/submission.toml", "2,000.0 MB")),

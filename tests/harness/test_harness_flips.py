@@ -38,6 +38,8 @@ from harness.pages.compare_page import compare_paths
 from harness.scoring.score import score_target
 from harness.submission.target import find_target
 
+pytestmark = pytest.mark.usefixtures("without_children")
+
 NOW = datetime(2000, 1, 1, tzinfo=UTC)
 
 

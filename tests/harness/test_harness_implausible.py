@@ -13,6 +13,8 @@ from edu_rag.scorecard.results_folder import read_scorecard
 from harness.pulls.review_report import report
 from harness.trust.implausible import ALPHA, MIN_PERFECT, _normal, binomial_tail, implausible, lower_bound
 
+pytestmark = pytest.mark.usefixtures("without_children")
+
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "leaderboard" / "results").rglob("scorecard.json"))
 

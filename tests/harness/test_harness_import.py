@@ -22,6 +22,8 @@ from harness.submission.folder import open_submission
 from harness.submission.run_record import record_path
 from tests.harness.import_calls import import_file, mini_questions, refused, written
 
+pytestmark = pytest.mark.usefixtures("without_children")
+
 CSV = "id,prediction,confidence,latency_ms\nq001,B,85 %,1500\nq002,I don't know,,20\nq003,,0.1,\n"
 
 
@@ -458,6 +460,7 @@ def test_it_works_without_forks(tiny: Dataset, tmp_path: Path, into: Path, monke
     """As on systems other than Linux, where the child is a fresh interpreter that gets the questions by pickle."""
     from edu_rag.processes import bounded_child
 
+    monkeypatch.setattr(bounded_child, "_inside", False)
     monkeypatch.setattr(bounded_child, "can_fork", lambda: False)
     assert len(import_file(written(tmp_path, "a.csv", CSV), tiny, into).predictions) == 3
 

@@ -23,6 +23,8 @@ from harness.pulls.review_records import Review
 from harness.pulls.review_report import report
 from harness.scoring.score import score_within
 
+pytestmark = pytest.mark.usefixtures("without_children")
+
 Trees = tuple[Path, Path]
 
 

@@ -21,6 +21,8 @@ from harness.pulls.markdown import cell, code, table, within
 from harness.pulls.review_records import Review, review_values
 from harness.pulls.review_report import ARTIFACT, MAX_BYTES, MAX_FAULTS, report
 
+pytestmark = pytest.mark.usefixtures("without_children")
+
 HOSTILE = (
     "<script>alert(1)</script> @octocat [x](https://evil.example) ![i](https://evil.example/i.png) `code` ``x`` "
     "| cell | \n::error::boom\n##[add-mask]x https://evil.example #1 :tada: \u202e\u2066 \x1b[31m $`x`$ \\"

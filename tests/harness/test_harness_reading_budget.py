@@ -218,7 +218,7 @@ def test_a_probe_refuses_the_file_it_is_held_against(
     assert list(json.loads(said.stdout)) == ["no-context"]
 
 
-@pytest.mark.parametrize("thread", THREAD_BY_DAY)
+@pytest.mark.parametrize("thread", ALONE_BY_DAY)
 def test_a_pull_request_with_a_slow_file_is_refused(
     thread: bool, world: World, tmp_path: Path, tiny: Dataset, gold: dict[str, str]
 ) -> None:

@@ -26,6 +26,8 @@ from harness.rescoring.rescore import (
 )
 from harness.scoring.score import now_utc
 
+pytestmark = pytest.mark.usefixtures("without_children")
+
 WHEN, LATER = now_utc({"SOURCE_DATE_EPOCH": "946684800"}), now_utc({"SOURCE_DATE_EPOCH": "946684900"})
 
 RUN_RECORD = {

@@ -22,6 +22,8 @@ from edu_rag.files.typed import to_record
 from edu_rag.scorecard.card import Prediction
 from harness.submission.predictions_file import _quick
 
+pytestmark = pytest.mark.usefixtures("without_children")
+
 HEAD = b'{"question_id":"q001","answer":"a"'
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 """Whether each line goes through every command that reads it; by day through one of the three."""

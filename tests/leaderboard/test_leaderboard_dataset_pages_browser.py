@@ -7,7 +7,7 @@ from typing import Any
 
 import fixture_dataset as lab
 import pytest
-from axe_checks import BOTH, page_violations
+from axe_checks import page_violations
 from hostile_board import HOSTILE
 from real_browser import opened
 from svg_checks import crowded
@@ -40,7 +40,7 @@ def pages_of(site: Path) -> list[Path]:
 
 
 def test_the_pages_keep_the_rules_of_accessibility(browser: Any, site: Path) -> None:
-    assert page_violations(browser, *pages_of(site), windows=BOTH) == {}
+    assert page_violations(browser, *pages_of(site)) == {}
 
 
 def test_each_page_fits_its_window_and_shows_its_pictures(browser: Any, site: Path) -> None:

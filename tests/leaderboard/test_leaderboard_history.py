@@ -10,7 +10,7 @@ from typing import Any
 
 import fixture_board as made
 import pytest
-from axe_checks import BOTH, page_violations
+from axe_checks import page_violations
 from fixture_history import LEDGER, OLD, write_versions
 from hostile_board import HOSTILE, write_hostile
 from real_browser import opened
@@ -227,7 +227,7 @@ def test_events_are_newest_first_and_keep_their_names(results: Path) -> None:
 
 
 def test_no_page_of_the_history_breaks_a_rule_of_axe(browser: Any, site: Path) -> None:
-    assert page_violations(browser, *(site / name for name in PAGES), windows=BOTH) == {}
+    assert page_violations(browser, *(site / name for name in PAGES)) == {}
 
 
 def test_hostile_names_run_nothing_and_stretch_no_page(browser: Any, hostile: Path, site: Path) -> None:

@@ -75,6 +75,8 @@ def test_no_declared_text_becomes_code_or_breaks_the_layout(browser: Any, sites:
             assert troubles == []
 
 
+# By day, test_leaderboard_axe.py checks a page of plots of another board.
+@pytest.mark.nightly
 def test_the_pages_keep_the_rules_of_accessibility(browser: Any, sites: Path) -> None:
     assert page_violations(browser, *(sites / "site" / name for name in ("plots.html", PAGE))) == {}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache, lru_cache
 
 _SIGNS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "eta": "η", "theta": "θ",
@@ -40,6 +41,7 @@ _ROOT_OF_ONE = re.compile(r"√\((\w)\)")
 _FRACTIONS = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8"}
 
 
+@cache
 def _kind(char: str) -> str:
     """`super` or `sub` for a raised or lowered character, else nothing."""
     decomposition = unicodedata.decomposition(char)
@@ -82,6 +84,7 @@ def plain_spaces(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).translate(_FOLDED).split())
 
 
+@lru_cache(maxsize=1_024)
 def canonical(text: str) -> str:
     """The spelling in which notations are equal: powers ^(…), plain indices, TeX as characters, one space.
 
