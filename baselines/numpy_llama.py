@@ -273,7 +273,7 @@ class _Network:
         n_queries = n_heads // n_key_heads
 
         def fill(some: slice) -> None:
-            # Some heads of all tokens: products of some of the tokens would be rounded in another way.
+            # Some heads of all tokens: the products of fewer tokens may be rounded in another way.
             heads = slice(some.start * n_queries, some.stop * n_queries)
             queries = _turned(made[:, heads], *turns)
             found[:, heads.start * width : heads.stop * width] = _attended(queries, keys[some], new[some], may_see)
