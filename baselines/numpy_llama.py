@@ -236,11 +236,11 @@ class _Network:
             found, kept = self._attention(values, layer, (cosines, sines), tree.may_see, before)
             cache.append(kept)
             values = values + found
-            values = values + self._fed(_normed(values, layer.feed_norm, self.shape.epsilon), layer)
+            values = values + self._feed_forward(_normed(values, layer.feed_norm, self.shape.epsilon), layer)
         return _normed(values, self.last_norm, self.shape.epsilon), cache
 
-    def _fed(self, values: Array, layer: _Layer) -> Array:
-        """What the layer's second part makes of normalised values."""
+    def _feed_forward(self, values: Array, layer: _Layer) -> Array:
+        """The output of the layer's feed-forward part, from normalised values."""
         import numpy as np
 
         made = np.empty((len(values), layer.gate.shape[1]), np.float32)
