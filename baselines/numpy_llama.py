@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,7 +48,8 @@ class _Layer(NamedTuple):
     query_key_value: Array
     attended: Array
     feed_norm: Array
-    gate_up: Array
+    gate: Array
+    up: Array
     down: Array
 
 
@@ -110,6 +111,14 @@ def _turned(values: Array, cosines: Array, sines: Array) -> Array:
     return np.concatenate([first * cosines - second * sines, second * cosines + first * sines], axis=-1)
 
 
+def _laid_out(*weights: Array) -> Array:
+    """Weights of the shape (outputs, inputs) as one table of the shape (inputs, outputs)."""
+    import numpy as np
+
+    found = np.empty((weights[0].shape[1], sum(map(len, weights))), np.float32)
+    return np.concatenate([part.T for part in weights], axis=1, out=found)
+
+
 def _attended(queries: Array, keys: Array, values: Array, may_see: NDArray[np.bool_]) -> Array:
     """What each token gets from the tokens that it may see, of the shape (tokens, heads x width)."""
     import numpy as np
@@ -122,7 +131,7 @@ def _attended(queries: Array, keys: Array, values: Array, may_see: NDArray[np.bo
         some = queries[start : start + QUERIES_AT_ONCE].reshape(-1, n_groups, n_heads // n_groups, width)
         grouped = some.transpose(1, 2, 0, 3).reshape(n_groups, -1, width)
         scores = (grouped @ keys.transpose(0, 2, 1) * scale).reshape(n_groups, n_heads // n_groups, len(some), -1)
-        scores = np.where(may_see[start : start + len(some)], scores, np.float32(-np.inf))
+        np.copyto(scores, np.float32(-np.inf), where=~may_see[start : start + len(some)])
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
@@ -135,8 +144,8 @@ def _missing(error: ImportError) -> MissingExtraError:
     return MissingExtraError("language model", f"{error.name} is not installed", "pip install 'edu-rag-bench[llm]'")
 
 
-class _Products:
-    """Products of matrices on several threads, each of which computes some columns.
+class _Threads:
+    """Several threads, each of which computes some columns or some rows of a result.
 
     The threads of NumPy's own library wait by spinning: on a busy machine a product on two of them took ten times as
     long as on one. Ours sleep.
@@ -149,34 +158,36 @@ class _Products:
         except ImportError as error:
             raise _missing(error) from None
         threadpool_limits(1, user_api="blas")
-        self._n, self._process = n_threads, os.getpid()
+        self.n, self._process = n_threads, os.getpid()
         self._pool: ThreadPoolExecutor | None = None
 
-    def __call__(self, left: Array, right: Array) -> Array:
-        import numpy as np
-
-        if self._n == 1:
-            return left @ right
+    def share(self, work: Callable[[slice], object], n: int) -> None:
+        """Call `work` with parts of 0 … n, side by side, and wait until all are done."""
+        edges = [n * part // self.n for part in range(self.n + 1)]
+        first, *rest = [slice(start, end) for start, end in itertools.pairwise(edges) if start < end]
         if self._pool is None or self._process != os.getpid():  # a fork has none of its parent's threads
-            self._process, self._pool = os.getpid(), ThreadPoolExecutor(self._n - 1)
-        pool = self._pool
-        found = np.empty((len(left), right.shape[1]), np.float32)
-        edges = [right.shape[1] * part // self._n for part in range(self._n + 1)]
-        slices = [slice(*edge) for edge in itertools.pairwise(edges)]
-        others = [pool.submit(np.matmul, left, right[:, some], out=found[:, some]) for some in slices[1:]]
-        np.matmul(left, right[:, slices[0]], out=found[:, slices[0]])
+            self._process, self._pool = os.getpid(), ThreadPoolExecutor(self.n)
+        others = [self._pool.submit(work, some) for some in rest]
+        work(first)
         for other in others:
             other.result()
+
+    def product(self, left: Array, right: Array) -> Array:
+        """The product of two matrices."""
+        import numpy as np
+
+        found = np.empty((len(left), right.shape[1]), np.float32)
+        self.share(lambda some: np.matmul(left, right[:, some], out=found[:, some]), right.shape[1])
         return found
 
 
 class _Network:
     """The layers of the model."""
 
-    def __init__(self, file: GgufFile, product: _Products) -> None:
+    def __init__(self, file: GgufFile, threads: _Threads) -> None:
         import numpy as np
 
-        self._product = product
+        self._threads = threads
         said = file.settings
         n_heads, n_key_heads = (int(said[f"llama.attention.head_count{tail}"]) for tail in ("", "_kv"))
         self.words = file.tensor("token_embd.weight")
@@ -186,12 +197,17 @@ class _Network:
         turn = float(said.get("llama.rope.freq_base", 10_000.0)) ** (-np.arange(0, width, 2) / width)
         epsilon = float(said["llama.attention.layer_norm_rms_epsilon"])
         self.shape = _Shape(n_heads, n_key_heads, width, epsilon, turn.astype(np.float32))
-        self.layers = [self._layer(file, f"blk.{number}") for number in range(int(said["llama.block_count"]))]
+        n_layers = int(said["llama.block_count"])
+        layers: dict[int, _Layer] = {}
+
+        def read(some: slice) -> None:
+            layers.update({number: self._layer(file, f"blk.{number}") for number in range(some.start, some.stop)})
+
+        threads.share(read, n_layers)
+        self.layers = [layers[number] for number in range(n_layers)]
         self.last_norm = file.tensor("output_norm.weight")
 
     def _layer(self, file: GgufFile, name: str) -> _Layer:
-        import numpy as np
-
         def weights(part: str) -> Array:
             return file.tensor(f"{name}.{part}.weight")
 
@@ -201,11 +217,10 @@ class _Network:
         )
         return _Layer(
             weights("attn_norm"),
-            np.ascontiguousarray(np.concatenate([queries, keys, weights("attn_v")]).T),
-            np.ascontiguousarray(weights("attn_output").T),
+            _laid_out(queries, keys, weights("attn_v")),
+            _laid_out(weights("attn_output")),
             weights("ffn_norm"),
-            np.ascontiguousarray(np.concatenate([weights("ffn_gate"), weights("ffn_up")]).T),
-            np.ascontiguousarray(weights("ffn_down").T),
+            *(_laid_out(weights(f"ffn_{part}")) for part in ("gate", "up", "down")),
         )
 
     def read(self, tree: _Tree, past: Cache | None = None) -> tuple[Array, Cache]:
@@ -221,11 +236,21 @@ class _Network:
             found, kept = self._attention(values, layer, (cosines, sines), tree.may_see, before)
             cache.append(kept)
             values = values + found
-            gate, up = np.split(
-                self._product(_normed(values, layer.feed_norm, self.shape.epsilon), layer.gate_up), 2, axis=1
-            )
-            values = values + self._product(gate / (1 + np.exp(-gate)) * up, layer.down)
+            values = values + self._feed_forward(_normed(values, layer.feed_norm, self.shape.epsilon), layer)
         return _normed(values, self.last_norm, self.shape.epsilon), cache
+
+    def _feed_forward(self, values: Array, layer: _Layer) -> Array:
+        """The output of the layer's feed-forward part, from normalised values."""
+        import numpy as np
+
+        made = np.empty((len(values), layer.gate.shape[1]), np.float32)
+
+        def fill(some: slice) -> None:
+            gate = values @ layer.gate[:, some]
+            made[:, some] = gate / (1 + np.exp(-gate)) * (values @ layer.up[:, some])
+
+        self._threads.share(fill, layer.gate.shape[1])
+        return self._threads.product(made, layer.down)
 
     def _attention(
         self,
@@ -238,22 +263,30 @@ class _Network:
         import numpy as np
 
         n_heads, n_key_heads, width = self.shape.n_heads, self.shape.n_key_heads, self.shape.width
-        made = self._product(_normed(values, layer.attention_norm, self.shape.epsilon), layer.query_key_value)
+        made = self._threads.product(_normed(values, layer.attention_norm, self.shape.epsilon), layer.query_key_value)
         made = made.reshape(len(values), n_heads + 2 * n_key_heads, width)
-        turned = _turned(made[:, : n_heads + n_key_heads], *turns)
-        keys = turned[:, n_heads:].transpose(1, 0, 2)
+        keys = _turned(made[:, n_heads : n_heads + n_key_heads], *turns).transpose(1, 0, 2)
         new = made[:, n_heads + n_key_heads :].transpose(1, 0, 2)
         if before is not None:
             keys, new = np.concatenate([before[0], keys], axis=1), np.concatenate([before[1], new], axis=1)
-        found = _attended(turned[:, :n_heads], keys, new, may_see)
-        return self._product(found, layer.attended), (keys, new)
+        found = np.empty((len(values), n_heads * width), np.float32)
+        n_queries = n_heads // n_key_heads
+
+        def fill(some: slice) -> None:
+            # Some heads of all tokens: the products of fewer tokens may be rounded in another way.
+            heads = slice(some.start * n_queries, some.stop * n_queries)
+            queries = _turned(made[:, heads], *turns)
+            found[:, heads.start * width : heads.stop * width] = _attended(queries, keys[some], new[some], may_see)
+
+        self._threads.share(fill, n_key_heads)
+        return self._threads.product(found, layer.attended), (keys, new)
 
     def logprobs(self, features: Array) -> Iterator[Array]:
         """Log-probabilities of all words, row by row."""
         import numpy as np
 
         for start in range(0, len(features), PLACES_AT_ONCE):
-            logits = self._product(features[start : start + PLACES_AT_ONCE], self.words.T)
+            logits = self._threads.product(features[start : start + PLACES_AT_ONCE], self.words.T)
             logits -= logits.max(axis=1, keepdims=True)
             yield from logits - np.log(np.exp(logits).sum(axis=1, keepdims=True, dtype=np.float64))
 
@@ -324,10 +357,10 @@ class NumpyLlama:
 
     def __init__(self, file: GgufFile, *, threads: int | None = None) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        product = _Products(_n_threads(threads))
+        pool = _Threads(_n_threads(threads))
         try:
             self._tokenizer = _tokenizer(file)
-            self._network = _Network(file, product)
+            self._network = _Network(file, pool)
             self._end = int(file.settings["tokenizer.ggml.eos_token_id"])
             self._chat = _template(file.settings.get("tokenizer.chat_template"))
         except (KeyError, ValueError, TypeError, ArithmeticError) as error:

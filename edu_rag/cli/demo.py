@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import shutil
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -40,6 +43,35 @@ def _edu_rag(*arguments: str | Path) -> None:
     root.main(args=words, prog_name="edu-rag", standalone_mode=False)
 
 
+@contextlib.contextmanager
+def _in_background(*arguments: str | Path) -> Iterator[Callable[[], None]]:
+    """Run one command of ours in another process. The function that this gives waits for it and shows its output.
+
+    Parts of each command use one core only; meanwhile another command can use the other. Raises click's Exit with the
+    code of a command that failed.
+    """
+    words = [str(argument) for argument in arguments]
+    say("")
+    say(f"$ edu-rag {shlex.join(words)} &")
+    with tempfile.TemporaryFile() as out:
+        command = [sys.executable, "-P", "-m", "edu_rag", *words]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)  # noqa: S603 - our own command
+
+        def wait() -> None:
+            code = process.wait()
+            out.seek(0)
+            for line in out.read().decode("utf-8", "replace").splitlines():
+                say(line)
+            if code:
+                raise click.exceptions.Exit(code)
+
+        try:
+            yield wait
+        finally:
+            process.terminate()  # no effect after its end
+            process.wait()
+
+
 def _require_models() -> None:
     """Fail at once, not after the build, if packages for the model systems are missing."""
     import importlib.util
@@ -63,16 +95,37 @@ def _sandbox_words() -> list[str]:
     return ["--unsafe-no-sandbox"]
 
 
-def _run_and_score(slug: str, out: Path, sandbox: Sequence[str], *, is_probed: bool) -> None:
-    submission = out / "submissions" / slug
-    shutil.copytree(
-        submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__")
-    )
-    _edu_rag("run", submission, "--dataset", out / "dataset", "--no-cache", *sandbox)
-    if is_probed:
-        probe = ("--probe", "evidence-only")
-        _edu_rag("probe", submission, "--dataset", out / "dataset", "--no-cache", *probe, *sandbox)
-    _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--brief")
+class _Asking:
+    """Runs and scores bundled submissions in the folder of the demo."""
+
+    def __init__(self, out: Path) -> None:
+        self._out, self._dataset = out, ("--dataset", out / "dataset")
+        self._sandbox = _sandbox_words()
+
+    def run_words(self, slug: str) -> list[str | Path]:
+        """Copy a submission; return the command that runs it."""
+        submission = self._out / "submissions" / slug
+        ignored = shutil.ignore_patterns("predictions", "__pycache__")
+        shutil.copytree(submissions_folder() / slug, submission, ignore=ignored)
+        return ["run", submission, *self._dataset, "--no-cache", *self._sandbox]
+
+    def probe(self, slug: str) -> None:
+        """Give a system the evidence alone."""
+        probe = ("--no-cache", "--probe", "evidence-only", *self._sandbox)
+        _edu_rag("probe", self._out / "submissions" / slug, *self._dataset, *probe)
+
+    def score(self, slug: str) -> None:
+        """Score a submission's predictions."""
+        _edu_rag("score", self._out / "submissions" / slug, *self._dataset, "--out", self._out / "results", "--brief")
+
+
+def _run_and_score(asking: _Asking, systems: Sequence[str]) -> None:
+    """Run and score systems one after the other, and probe the last."""
+    for slug in systems:
+        _edu_rag(*asking.run_words(slug))
+        if slug == systems[-1]:
+            asking.probe(slug)
+        asking.score(slug)
 
 
 def _summary(results: Path) -> list[str]:
@@ -110,15 +163,21 @@ def demo(light: bool, out: Path) -> None:
       edu-rag demo                 everything, in about two minutes on two cores
       edu-rag demo --light         without language models
     """
-    systems = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + MODEL_SYSTEMS
+    bare, reader = MODEL_SYSTEMS
+    systems = LIGHT_SYSTEMS if light else (*LIGHT_SYSTEMS, reader)
     if not light:
         _require_models()
     started = time.monotonic()
     _fresh(out)
     _edu_rag("build", "--questions", MINI / "questions.jsonl", "--out", out / "dataset", MINI / "build.toml")
-    sandbox = _sandbox_words()
-    for slug in systems:
-        _run_and_score(slug, out, sandbox, is_probed=slug == systems[-1])
+    asking = _Asking(out)
+    if light:
+        _run_and_score(asking, systems)
+    else:
+        with _in_background(*asking.run_words(bare)) as wait:
+            _run_and_score(asking, systems)
+            wait()
+        asking.score(bare)
     _edu_rag("board", out / "results", "--dataset", out / "dataset", "--out", out / "site")
     say("")
     say(f"Done in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")

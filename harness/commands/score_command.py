@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
@@ -164,6 +165,18 @@ def _score_run(
         print_lines(run_lines(card))
 
 
+def _import_numpy() -> None:
+    """Import NumPy with one thread: to start its library's other threads takes longer than all products of scoring."""
+    variable = "OPENBLAS_NUM_THREADS"
+    given = os.environ.get(variable)
+    os.environ.setdefault(variable, "1")
+    try:
+        import numpy  # noqa: F401, ICN001 - imported for its threads alone
+    finally:
+        if given is None:
+            del os.environ[variable]  # it is not for programs that we start
+
+
 def _score_one(
     path: Path,
     dataset: Dataset,
@@ -177,6 +190,7 @@ def _score_one(
 
     split = dataset.only_split(split)
     say(f"score {path} on {dataset.id}, split {split}")  # before the imports, which take longer than all until here
+    _import_numpy()
 
     from edu_rag.files.jsonl import write_records
     from edu_rag.scorecard.results_folder import scorecard_values

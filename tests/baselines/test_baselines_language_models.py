@@ -31,7 +31,7 @@ from baselines.gguf_file import GgufFile
 from baselines.gguf_model import LocalModel, _parsed_once
 from baselines.llm import ServerModel
 from baselines.models import KNOWN, locate
-from baselines.numpy_llama import NumpyLlama, _line, _n_threads, _Products
+from baselines.numpy_llama import NumpyLlama, _line, _n_threads, _Threads
 from baselines.prompts.generate import answer_with
 from baselines.prompts.prompt import FilledPrompt, load_prompt
 from edu_rag.errors import ConfigError, NoReplyError, SubmissionError
@@ -260,7 +260,7 @@ def test_numpy_reads_the_tokens_and_gives_the_log_probabilities_of_transformers(
 @needs_smollm2
 def test_several_threads_give_the_numbers_of_one(smollm2: NumpyLlama, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = smollm2.likelihoods(PREFIX, CONTINUATIONS).logprobs
-    monkeypatch.setattr(smollm2._network, "_product", _Products(3))
+    monkeypatch.setattr(smollm2._network, "_threads", _Threads(3))
     for one, two in zip(alone, smollm2.likelihoods(PREFIX, CONTINUATIONS).logprobs, strict=True):
         assert two == pytest.approx(one, abs=1e-3)
 

@@ -8,8 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from edu_rag import __version__
+from edu_rag.cli.demo import _in_background
 from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError
 from edu_rag.progress import Stage, in_words, say
 
@@ -115,8 +118,6 @@ def test_a_misspelt_command_is_wrong_usage_and_gets_a_guess() -> None:
 def test_our_errors_print_as_one_line_and_exit_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import click
-
     from edu_rag import __main__ as root
 
     @click.command()
@@ -140,6 +141,19 @@ def test_the_demo_empties_no_folder_that_it_did_not_write(tmp_path: Path) -> Non
         done.stderr == f"{tmp_path}: is not empty and was not written by the demo: choose another --out, or delete it\n"
     )
     assert mine.is_dir()
+
+
+def test_a_command_in_the_background_shows_its_output_and_passes_on_its_failure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with _in_background("--version") as wait:
+        assert capsys.readouterr().err.splitlines() == ["", "$ edu-rag --version &"]
+        wait()
+        assert capsys.readouterr().err == f"edu-rag, version {__version__}\n"
+    with pytest.raises(click.exceptions.Exit) as ended, _in_background("score", "--dataset") as wait:
+        wait()
+    assert ended.value.exit_code == 2
+    assert "requires an argument" in capsys.readouterr().err
 
 
 def test_without_a_terminal_a_stage_prints_the_time_that_is_left_every_minute() -> None:
