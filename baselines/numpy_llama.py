@@ -15,7 +15,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from baselines.gguf_file import GgufFile
@@ -115,7 +115,8 @@ def _laid_out(*weights: Array) -> Array:
     """Weights of the shape (outputs, inputs) as one table of the shape (inputs, outputs)."""
     import numpy as np
 
-    found = np.empty((weights[0].shape[1], sum(map(len, weights))), np.float32)
+    _, n_inputs = weights[0].shape
+    found = np.empty((n_inputs, sum(map(len, weights))), np.float32)
     return np.concatenate([part.T for part in weights], axis=1, out=found)
 
 
@@ -158,17 +159,21 @@ class _Threads:
         except ImportError as error:
             raise _missing(error) from None
         threadpool_limits(1, user_api="blas")
-        self.n, self._process = n_threads, os.getpid()
+        self._n, self._process = n_threads, os.getpid()
         self._pool: ThreadPoolExecutor | None = None
 
     def share(self, work: Callable[[slice], object], n: int) -> None:
         """Call `work` with parts of 0 … n, side by side, and wait until all are done."""
-        edges = [n * part // self.n for part in range(self.n + 1)]
-        first, *rest = [slice(start, end) for start, end in itertools.pairwise(edges) if start < end]
+        edges = [n * part // self._n for part in range(self._n + 1)]
+        parts = [slice(start, end) for start, end in itertools.pairwise(edges) if start < end]
         if self._pool is None or self._process != os.getpid():  # a fork has none of its parent's threads
-            self._process, self._pool = os.getpid(), ThreadPoolExecutor(self.n)
-        others = [self._pool.submit(work, some) for some in rest]
-        work(first)
+            self._process, self._pool = os.getpid(), ThreadPoolExecutor(self._n)
+        others = [self._pool.submit(work, part) for part in parts[1:]]
+        try:
+            for part in parts[:1]:
+                work(part)
+        finally:  # after an error too: what the others write to must not be read while they do
+            wait(others)
         for other in others:
             other.result()
 
@@ -193,6 +198,8 @@ class _Network:
         self.words = file.tensor("token_embd.weight")
         if self.words.ndim != 2:
             raise ValueError(f"token_embd.weight has {self.words.ndim} dimensions")
+        if n_heads % n_key_heads:
+            raise ValueError(f"{n_heads} heads of queries cannot share {n_key_heads} heads of keys")
         width = self.words.shape[1] // n_heads
         turn = float(said.get("llama.rope.freq_base", 10_000.0)) ** (-np.arange(0, width, 2) / width)
         epsilon = float(said["llama.attention.layer_norm_rms_epsilon"])

@@ -20,8 +20,8 @@ from edu_rag.errors import EduRagError
 from edu_rag.processes.safe_path import leave_out_current_folder
 
 _NEW_OBJECTS = 20_000
-"""New objects after which Python looks for cycles among them, instead of 700: imports and records make many objects and
-few cycles, and the search costs a twentieth of the time of scoring."""
+"""New objects after which Python looks for cycles among them, more than by default: imports and records make many
+objects and few cycles, and the search costs a twentieth of the time of scoring."""
 
 
 class _Entry(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from builder.extract.mathml import linear_math
-from builder.extract.page_text import PageSigns, xpath
+from builder.extract.page_text import PageSigns, xml_safe, xpath
 
 MAX_TEX = 2_000
 MAX_ALTERNATIVE = 120
@@ -121,7 +121,7 @@ def _parsed_formula(source: str) -> str:
     import lxml.html
 
     try:
-        holder = lxml.html.fragment_fromstring(source[: 20 * MAX_TEX], create_parent="div")
+        holder = lxml.html.fragment_fromstring(xml_safe(source[: 20 * MAX_TEX]).decode(), create_parent="div")
     except (lxml.etree.LxmlError, ValueError):
         return " "
     return "".join(_formula(math) for math in holder.iter("math")) or " "

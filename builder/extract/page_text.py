@@ -22,11 +22,16 @@ _MARK = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u1ab0-\u1aff\u1dc0
 _MARKS = re.compile(f"([{_MARK}]{{30}})[{_MARK}]+")
 # Most texts have none of these: one search for all takes a sixth of the time of three replacements.
 _ODD = re.compile(f"[\r\v\f\x1c-\x1e\x85\u2028\u2029{_UNSEEN_CHARS}{_MARK}]")
-# libxml2 reads characters that XML forbids, but lxml raises ValueError where a tree with one is changed.
-_SPACES = bytes(b" "[0] if byte < 0x20 and byte not in b"\t\n\r" else byte for byte in range(256))
+# libxml2 reads characters that XML forbids, but lxml raises ValueError where a tree with one is changed. They become a
+# line break or a space without width: `clean_text` makes the same of both, and an index separates words there.
+_BREAKS = b"\v\f\x1c\x1d\x1e"
+_CONTROLS = bytes(byte for byte in range(1, 0x20) if byte not in b"\t\n\r" + _BREAKS)
+_ALIKE = bytes.maketrans(_BREAKS + _CONTROLS, b"\n" * len(_BREAKS) + b"\x01" * len(_CONTROLS))
+_ZERO_WIDTH = "\u200b".encode()
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 _FORBIDDEN_REFERENCES = re.compile(
-    rb"&#(?:x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef])|0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45]))(?![0-9a-f]);?", re.IGNORECASE
+    rb"&#(?:x0*([0-8bcef]|1[0-9a-f]|fff[ef])(?![0-9a-f])|0*([0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]));?",
+    re.IGNORECASE,
 )
 
 
@@ -62,10 +67,16 @@ def _element_classes() -> Any:
     return lxml.etree.ElementDefaultClassLookup(element=lxml.html.HtmlElement)
 
 
-def _parseable(html: str) -> bytes:
-    """The page in UTF-8, without NUL, which ends libxml2's input; what XML forbids becomes a space."""
-    data = html.encode("utf-8", "replace").translate(_SPACES, b"\0")
-    return _FORBIDDEN_REFERENCES.sub(b" ", _NONCHARACTERS.sub(b" ", data))
+def _instead(reference: re.Match[bytes]) -> bytes:
+    number = int(reference[1], 16) if reference[1] else int(reference[2])
+    # Never nothing: what is around a reference could be another one.
+    return b" " if number > 0x20 else b"\n" if number in _BREAKS else _ZERO_WIDTH
+
+
+def xml_safe(html: str) -> bytes:
+    """The page in UTF-8 without NUL, which ends libxml2's input, and with others for characters that XML forbids."""
+    data = html.encode("utf-8", "replace").translate(_ALIKE, b"\0").replace(b"\x01", _ZERO_WIDTH)
+    return _FORBIDDEN_REFERENCES.sub(_instead, _NONCHARACTERS.sub(b" ", data))
 
 
 def parse_html(html: str) -> Any:
@@ -73,9 +84,9 @@ def parse_html(html: str) -> Any:
     import lxml.etree
     import lxml.html
 
-    data = _parseable(html)
+    data = xml_safe(html)
     if data.count(b"\xcc") + data.count(b"\xcd") > MAX_MARKS:
-        data = _parseable(bounded_marks(html))
+        data = xml_safe(bounded_marks(html))
     if not data.strip():
         return None
     # UTF-8, whatever the page declares: that was true of its bytes, not of this text.

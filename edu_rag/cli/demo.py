@@ -15,7 +15,8 @@ from pathlib import Path
 import click
 
 from edu_rag.bundled import MINI, submissions_folder
-from edu_rag.errors import ConfigError, MissingExtraError
+from edu_rag.errors import ConfigError, EduRagError, MissingExtraError
+from edu_rag.processes.safe_path import own_code_first
 from edu_rag.progress import say
 
 MARK = ".edu-rag-demo"
@@ -48,20 +49,33 @@ def _in_background(*arguments: str | Path) -> Iterator[Callable[[], None]]:
     """Run one command of ours in another process. The function that this gives waits for it and shows its output.
 
     Parts of each command use one core only; meanwhile another command can use the other. Raises click's Exit with the
-    code of a command that failed.
+    code of a command that failed, EduRagError for one that a signal ended.
     """
+    from harness.commands.run_command import stopping_like_ctrl_c
+
     words = [str(argument) for argument in arguments]
+    shown = f"$ edu-rag {shlex.join(words)}"
     say("")
-    say(f"$ edu-rag {shlex.join(words)} &")
-    with tempfile.TemporaryFile() as out:
-        command = [sys.executable, "-P", "-m", "edu_rag", *words]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)  # noqa: S603 - our own command
+    say(f"{shown} &")
+    with stopping_like_ctrl_c(), tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(  # noqa: S603  # our own command line
+            [sys.executable, "-P", "-m", "edu_rag", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=own_code_first() | {"PYTHONIOENCODING": "utf-8"},
+            start_new_session=True,  # Ctrl-C reaches us alone, and we end it
+        )
 
         def wait() -> None:
             code = process.wait()
             out.seek(0)
-            for line in out.read().decode("utf-8", "replace").splitlines():
+            for line in ("", shown, *out.read().decode("utf-8", "replace").splitlines()):
                 say(line)
+            if code < 0:
+                raise EduRagError(
+                    shown, f"was ended by signal {-code}", "look for a lack of memory, and start the demo again"
+                )
             if code:
                 raise click.exceptions.Exit(code)
 
@@ -95,19 +109,21 @@ def _sandbox_words() -> list[str]:
     return ["--unsafe-no-sandbox"]
 
 
-class _Asking:
+class _Systems:
     """Runs and scores bundled submissions in the folder of the demo."""
 
     def __init__(self, out: Path) -> None:
         self._out, self._dataset = out, ("--dataset", out / "dataset")
         self._sandbox = _sandbox_words()
 
-    def run_words(self, slug: str) -> list[str | Path]:
-        """Copy a submission; return the command that runs it."""
-        submission = self._out / "submissions" / slug
+    def copy(self, slug: str) -> None:
+        """Copy a bundled submission to the folder."""
         ignored = shutil.ignore_patterns("predictions", "__pycache__")
-        shutil.copytree(submissions_folder() / slug, submission, ignore=ignored)
-        return ["run", submission, *self._dataset, "--no-cache", *self._sandbox]
+        shutil.copytree(submissions_folder() / slug, self._out / "submissions" / slug, ignore=ignored)
+
+    def run_words(self, slug: str) -> list[str | Path]:
+        """The command that runs a system."""
+        return ["run", self._out / "submissions" / slug, *self._dataset, "--no-cache", *self._sandbox]
 
     def probe(self, slug: str) -> None:
         """Give a system the evidence alone."""
@@ -119,13 +135,14 @@ class _Asking:
         _edu_rag("score", self._out / "submissions" / slug, *self._dataset, "--out", self._out / "results", "--brief")
 
 
-def _run_and_score(asking: _Asking, systems: Sequence[str]) -> None:
+def _run_and_score(systems: _Systems, slugs: Sequence[str]) -> None:
     """Run and score systems one after the other, and probe the last."""
-    for slug in systems:
-        _edu_rag(*asking.run_words(slug))
-        if slug == systems[-1]:
-            asking.probe(slug)
-        asking.score(slug)
+    for slug in slugs:
+        systems.copy(slug)
+        _edu_rag(*systems.run_words(slug))
+        if slug == slugs[-1]:
+            systems.probe(slug)
+        systems.score(slug)
 
 
 def _summary(results: Path) -> list[str]:
@@ -164,24 +181,25 @@ def demo(light: bool, out: Path) -> None:
       edu-rag demo --light         without language models
     """
     bare, reader = MODEL_SYSTEMS
-    systems = LIGHT_SYSTEMS if light else (*LIGHT_SYSTEMS, reader)
+    slugs = LIGHT_SYSTEMS if light else (*LIGHT_SYSTEMS, reader)
     if not light:
         _require_models()
     started = time.monotonic()
     _fresh(out)
     _edu_rag("build", "--questions", MINI / "questions.jsonl", "--out", out / "dataset", MINI / "build.toml")
-    asking = _Asking(out)
+    systems = _Systems(out)
     if light:
-        _run_and_score(asking, systems)
+        _run_and_score(systems, slugs)
     else:
-        with _in_background(*asking.run_words(bare)) as wait:
-            _run_and_score(asking, systems)
+        systems.copy(bare)
+        with _in_background(*systems.run_words(bare)) as wait:
+            _run_and_score(systems, slugs)
             wait()
-        asking.score(bare)
+        systems.score(bare)
     _edu_rag("board", out / "results", "--dataset", out / "dataset", "--out", out / "site")
     say("")
     say(f"Done in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
-    submission, dataset = out / "submissions" / systems[-1], out / "dataset"
+    submission, dataset = out / "submissions" / slugs[-1], out / "dataset"
     command = "edu-rag" if shutil.which("edu-rag") else sys.argv[0]  # an environment that is not activated
     say(f"Compare two systems there, and search the questions: {command} serve {out / 'site'}")
     say(f"Why did a system answer as it did? {command} explain {submission} MINI_0001 --dataset {dataset}")

@@ -49,6 +49,13 @@ def leave_out_current_folder() -> None:
     sys.path[:] = [entry for entry in sys.path if entry and not (entry in unsafe and Path(entry) == here)]
 
 
+def own_code_first() -> dict[str, str]:
+    """Our environment, in which `python -P -m edu_rag` finds this very code, installed or not."""
+    if _HOME.name in ("site-packages", "dist-packages"):
+        return dict(os.environ)
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(_HOME), os.environ.get("PYTHONPATH"))))}
+
+
 def spawning() -> SpawnContext:
     """Multiprocessing's way to start fresh workers, which never import from the current folder."""
     import multiprocessing

@@ -61,7 +61,7 @@ def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
     """The parts of /usr with their links in /; on machines that have folders there instead, those."""
     mounts, links = [], []
     if _ALTERNATIVES.is_dir():
-        mounts.append(Mount(_ALTERNATIVES, _ALTERNATIVES))
+        mounts.append(Mount(_ALTERNATIVES.resolve(), _ALTERNATIVES))
     for folder in (Path("/usr"), Path("/usr/local")):
         mounts += [Mount(path, path) for path in (folder / name for name in _OF_USR) if path.is_dir()]
     for path in (Path("/") / name for name in _TOP):

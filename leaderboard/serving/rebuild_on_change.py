@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from threading import Condition, Event, Lock, Thread
 from urllib.parse import parse_qs, urlsplit
 
 from edu_rag.errors import MissingExtraError
+from edu_rag.processes.safe_path import own_code_first
 from edu_rag.progress import say
 from leaderboard.serving.loopback_server import TYPES, SiteHandler
 
@@ -102,14 +102,6 @@ def watching_handler(builds: Builds) -> type[SiteHandler]:
     return Handler
 
 
-def _own_code_first() -> dict[str, str]:
-    """Our environment, in which a build finds this very checkout; the current folder is not on its path."""
-    home = _CODE.parent
-    if home.name in ("site-packages", "dist-packages"):
-        return dict(os.environ)
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))}
-
-
 class Builder:
     """Builds a site in a separate process, which has the newest code; `stop` ends one that runs."""
 
@@ -128,7 +120,7 @@ class Builder:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                env=_own_code_first(),
+                env=own_code_first(),
             )
             said = process.communicate()[1]
         return "" if process.returncode == 0 else said.strip() or "the build ended without a word"

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -263,6 +264,37 @@ def test_several_threads_give_the_numbers_of_one(smollm2: NumpyLlama, monkeypatc
     monkeypatch.setattr(smollm2._network, "_threads", _Threads(3))
     for one, two in zip(alone, smollm2.likelihoods(PREFIX, CONTINUATIONS).logprobs, strict=True):
         assert two == pytest.approx(one, abs=1e-3)
+
+
+def test_parts_of_a_work_that_fails_are_waited_for_and_nothing_is_no_work() -> None:
+    threads, done = _Threads(2), threading.Event()
+
+    def work(part: slice) -> None:
+        if part.start == 0:
+            raise MemoryError("no room")
+        time.sleep(0.05)
+        done.set()
+
+    with pytest.raises(MemoryError, match="no room"):
+        threads.share(work, 2)
+    assert done.is_set()
+    threads.share(lambda part: pytest.fail(f"{part} of nothing"), 0)
+
+
+@pytest.mark.parametrize("shape", [(3, 64), (8, 64), (24, 64), (2, 3, 64), (256,)])
+def test_weights_are_those_of_the_package_gguf_whatever_their_shape(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    import gguf
+    import numpy as np
+
+    values = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    path, kind = tmp_path / "m.gguf", gguf.GGMLQuantizationType.Q4_1
+    writer, packed = gguf.GGUFWriter(path, "llama"), gguf.quantize(values, kind)
+    writer.add_tensor("w", packed, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert np.array_equal(GgufFile(path).tensor("w"), gguf.dequantize(packed, kind))
 
 
 @needs_smollm2

@@ -9,7 +9,7 @@ import pytest
 from builder_damage import DAMAGES, Case, cases, look_at, make_sound
 
 N_CASES = 40 if os.environ.get("EDU_RAG_NIGHTLY") else len(DAMAGES)
-"""By day every damage once; at night twice, with another seed."""
+"""By day every damage once; at night twice or more, with other seeds."""
 MAY_BE_HARMLESS = ("index flipped", "index with a blank sector", "index cut")
 
 

@@ -149,11 +149,25 @@ def test_a_command_in_the_background_shows_its_output_and_passes_on_its_failure(
     with _in_background("--version") as wait:
         assert capsys.readouterr().err.splitlines() == ["", "$ edu-rag --version &"]
         wait()
-        assert capsys.readouterr().err == f"edu-rag, version {__version__}\n"
+        assert capsys.readouterr().err.splitlines() == ["", "$ edu-rag --version", f"edu-rag, version {__version__}"]
     with pytest.raises(click.exceptions.Exit) as ended, _in_background("score", "--dataset") as wait:
         wait()
     assert ended.value.exit_code == 2
     assert "requires an argument" in capsys.readouterr().err
+
+
+def test_a_command_in_the_background_ends_with_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **more: started.append(start(*args, **more)) or started[-1])
+    (tmp_path / "index.html").touch()
+    with pytest.raises(RuntimeError, match="the board failed"), _in_background("serve", tmp_path):
+        raise RuntimeError("the board failed")
+    assert started[0].poll() is not None
+    with _in_background("serve", tmp_path) as wait:
+        started[1].kill()
+        with pytest.raises(EduRagError, match="was ended by signal 9"):
+            wait()
 
 
 def test_without_a_terminal_a_stage_prints_the_time_that_is_left_every_minute() -> None:

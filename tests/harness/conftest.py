@@ -117,7 +117,7 @@ def build(
 
 
 @pytest.fixture(scope="module")
-def without_children() -> Iterator[None]:
+def read_in_this_process() -> Iterator[None]:
     """Read strangers' files in this process: a child for each takes half the processor time of tests that read many.
 
     At night they are read in bounded children, as in real use; test_harness_reading_budget.py always does so, for every

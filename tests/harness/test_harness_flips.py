@@ -38,7 +38,7 @@ from harness.pages.compare_page import compare_paths
 from harness.scoring.score import score_target
 from harness.submission.target import find_target
 
-pytestmark = pytest.mark.usefixtures("without_children")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 
 NOW = datetime(2000, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from edu_rag.scorecard.results_folder import read_scorecard
 from harness.pulls.review_report import report
 from harness.trust.implausible import ALPHA, MIN_PERFECT, _normal, binomial_tail, implausible, lower_bound
 
-pytestmark = pytest.mark.usefixtures("without_children")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "leaderboard" / "results").rglob("scorecard.json"))

@@ -22,7 +22,7 @@ from harness.submission.folder import open_submission
 from harness.submission.run_record import record_path
 from tests.harness.import_calls import import_file, mini_questions, refused, written
 
-pytestmark = pytest.mark.usefixtures("without_children")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 
 CSV = "id,prediction,confidence,latency_ms\nq001,B,85 %,1500\nq002,I don't know,,20\nq003,,0.1,\n"
 

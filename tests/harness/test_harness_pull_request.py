@@ -23,7 +23,7 @@ from harness.pulls.review_records import Review
 from harness.pulls.review_report import report
 from harness.scoring.score import score_within
 
-pytestmark = pytest.mark.usefixtures("without_children")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 
 Trees = tuple[Path, Path]
 

@@ -21,7 +21,7 @@ from harness.pulls.markdown import cell, code, table, within
 from harness.pulls.review_records import Review, review_values
 from harness.pulls.review_report import ARTIFACT, MAX_BYTES, MAX_FAULTS, report
 
-pytestmark = pytest.mark.usefixtures("without_children")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 
 HOSTILE = (
     "<script>alert(1)</script> @octocat [x](https://evil.example) ![i](https://evil.example/i.png) `code` ``x`` "

@@ -26,7 +26,7 @@ from harness.rescoring.rescore import (
 )
 from harness.scoring.score import now_utc
 
-pytestmark = pytest.mark.usefixtures("without_children")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 
 WHEN, LATER = now_utc({"SOURCE_DATE_EPOCH": "946684800"}), now_utc({"SOURCE_DATE_EPOCH": "946684900"})
 

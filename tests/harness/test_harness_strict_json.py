@@ -22,7 +22,7 @@ from edu_rag.files.typed import to_record
 from edu_rag.scorecard.card import Prediction
 from harness.submission.predictions_file import _quick
 
-pytestmark = pytest.mark.usefixtures("without_children")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 
 HEAD = b'{"question_id":"q001","answer":"a"'
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))

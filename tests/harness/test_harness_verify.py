@@ -19,7 +19,7 @@ from harness.rescoring.verify import differences, verify
 from harness.scoring.score import now_utc
 from harness.trust.rerun_log import read_reruns
 
-pytestmark = pytest.mark.usefixtures("without_children")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = now_utc({"SOURCE_DATE_EPOCH": "946684800"})
