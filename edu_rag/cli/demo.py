@@ -177,7 +177,7 @@ def demo(light: bool, out: Path) -> None:
 
     \b
     Example:
-      edu-rag demo                 everything, in about two minutes on two cores
+      edu-rag demo                 everything, in a minute and a half on two cores
       edu-rag demo --light         without language models
     """
     bare, reader = MODEL_SYSTEMS
