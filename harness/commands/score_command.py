@@ -196,7 +196,7 @@ def _score_one(
     from edu_rag.scorecard.results_folder import scorecard_values
     from harness.importing.detect_format import require_own_form
     from harness.judging.free_text import UnjudgedError
-    from harness.scoring.score import now_utc, score_within, summary, write_results
+    from harness.scoring.score import now_utc, score_within, summary, uncollected, write_results
     from harness.scoring.scorecard_text import brief_line, card_lines
     from harness.submission.target import find_target
     from harness.trust.cautions import of_files
@@ -209,9 +209,10 @@ def _score_one(
     target = find_target(path, dataset.manifest, split, sample)
     one = _One(dataset, split, sample, target.path, with_verdicts=verdicts is not None)
     try:
-        card, said, found = score_within(
-            one.exam, target, one.shown, scored_at=now_utc(), vouched=OWN_MACHINE, grading=grading
-        )
+        with uncollected():
+            card, said, found = score_within(
+                one.exam, target, one.shown, scored_at=now_utc(), vouched=OWN_MACHINE, grading=grading
+            )
     except UnjudgedError as error:
         if verdicts is not None:
             write_records(verdicts, error.rows())

@@ -11,11 +11,13 @@ from typing import Literal, get_args
 from edu_rag.errors import DataError, SubmissionError
 from edu_rag.files.foreign_table import SUFFIXES
 from edu_rag.files.jsonl import JsonFaultError, parse_json
-from harness.importing.trec_run import RankedPage, run_line
 
 Format = Literal["csv", "json", "inspect", "lm-eval", "trec"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _HEAD_BYTES = 4_000_000
+_LINE_BYTES = 100_000
+"""Bytes in which the first line of predictions nearly always ends; to decode all of the head takes 7 ms."""
+_BLANK = codecs.BOM_UTF8 + b" \t\r\n"
 _ZIP = b"PK\x03\x04"
 _PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -28,13 +30,13 @@ _MARKS = (
 _OFFICE = "[Content_Types].xml"
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path, n_bytes: int = _HEAD_BYTES) -> bytes:
     try:
         if path.exists() and not path.is_file():
             what = "is a folder" if path.is_dir() else "is not a regular file"
             raise DataError(path, what, "give one file: a table, a .eval log, or samples_*.jsonl")
         with path.open("rb") as stream:
-            return stream.read(_HEAD_BYTES)
+            return stream.read(n_bytes)
     except OSError as error:
         raise DataError(path, error.strerror or str(error), "give a readable file") from None
 
@@ -61,8 +63,13 @@ def detected(path: Path) -> Format:
         return "inspect" if _INSPECT.match(text) else "lm-eval" if _begins_with_sample(text) else "json"
     if SUFFIXES.get(path.suffix.casefold()) in ("json", "lines"):
         return "json"
-    first = text.partition("\n")[0]
-    return "trec" if isinstance(run_line("", first), RankedPage) else "csv"
+    return "trec" if _is_run(text.partition("\n")[0]) else "csv"
+
+
+def _is_run(line: str) -> bool:
+    from harness.importing.trec_run import RankedPage, run_line  # here: predictions of ours are JSON
+
+    return isinstance(run_line("", line), RankedPage)
 
 
 def require_own_form(path: Path) -> None:
@@ -70,9 +77,13 @@ def require_own_form(path: Path) -> None:
 
     Faults of single lines, and files that no command reads, are for the reader of predictions to report.
     """
-    if not path.is_file() or not (first := _first_line(_head(path))) or first.startswith("#"):
+    if not path.is_file():
         return
-    if isinstance(run_line("", first), RankedPage):
+    raw = _head(path, _LINE_BYTES)
+    first = _first_line(raw if b"\n" in raw.lstrip(_BLANK) else _head(path))
+    if not first or first.startswith("#"):
+        return
+    if first[0] != "{" and _is_run(first):
         remedy = f"`edu-rag score --run {shlex.quote(str(path))}` scores it"
         raise SubmissionError(path, "is a retrieval run, which ranks pages", remedy)
     what = "does not begin like JSON lines" if first[0] != "{" else _fault_of_names(first)

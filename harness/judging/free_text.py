@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from edu_rag.errors import SubmissionError
 from edu_rag.scorecard.card import Verdict
-from harness.judging.quantities import quantity_of
 from harness.reading.abstentions import firmly_abstains
 from harness.reading.answers import MAX_CHARACTERS
 from harness.reading.folding import fold_article, fold_punctuation, fold_writing
@@ -133,6 +132,8 @@ def _match(text: str, gold: Sequence[str]) -> str | None:
     for number, accepted in enumerate(gold):
         if _same(text, accepted):
             return "the gold answer" if number == 0 else f"alias {number} of the gold answer"
+    from harness.judging.quantities import quantity_of  # here: most datasets have no free text
+
     said = quantity_of(text)
     if said is not None and said in map(quantity_of, gold):
         return f"the gold answer's {said.kind}, written differently"

@@ -112,7 +112,7 @@ def _fault(length: int | None, end: int) -> str:
 
 def of_cited_pages(predictions: Mapping[str, Prediction], known: Collection[str]) -> Iterator[str]:
     """How many passages are cited of pages that the split does not have; their bounds are for `check` to look at."""
-    cited = [page_id for one in predictions.values() for page_id, _, _ in one.passages]
+    cited = [passage.page_id for one in predictions.values() for passage in one.passages]
     n = 0 if set(cited).issubset(known) else sum(page_id not in known for page_id in cited)
     if n:
         yield f"{n:,} passage(s) are cited of pages that the dataset does not have: `edu-rag check` shows some"

@@ -442,12 +442,16 @@ def test_only_files_that_import_or_a_run_reads_are_sent_there(tmp_path: Path) ->
         ("nul.jsonl", b'\0{"question_id": "q001", "answer": "b"}\n'),
         ("comment.jsonl", b'# mine\n{"question_id": "q001", "answer": "b"}\n'),
         ("own.jsonl", b'{"question_id": "q001", "answer": "b"}\n'),
+        ("long.jsonl", b'{"question_id": "q001", "answer": "%s"}\n' % (b"b" * 200_000)),
+        ("blank.jsonl", b"\n" * 200_000 + b'{"question_id": "q001", "answer": "b"}\n'),
     ):
         (tmp_path / name).write_bytes(content)
         require_own_form(tmp_path / name)
     for name, content, remedy in (
         ("a table.csv", "id,answer\nq001,b\n".encode("utf-16"), "`edu-rag import FILE "),
         ("log.eval", b"PK\x03\x04\0\0", "`edu-rag import FILE "),
+        ("long.json", b'\xef\xbb\xbf\n{"doc": "%s"}\n' % (b"b" * 200_000), "`edu-rag import FILE "),
+        ("blank.csv", b"\n" * 200_000 + b"id,answer\nq001,b\n", "`edu-rag import FILE "),
         ("a run; x.trec", b"q001 Q0 p1 1 0.5 x\n", f"`edu-rag score --run '{tmp_path / 'a run; x.trec'}'`"),
     ):
         (tmp_path / name).write_bytes(content)
