@@ -4,7 +4,7 @@ Usage: .venv/bin/python bench/scoring.py [--questions N] [--runs N] [--json FILE
 
 Makes a synthetic dataset (questions in 1,076 lessons, pages, ten hits a question, evidence) through the real writer,
 and a submission for it. Then runs `edu-rag score` as a separate process; its CPU time (user + system, by wait4) less
-that of `python -c pass` is compared with the goal of 1.5 s. Stages are timed in another process, one after the other.
+that of `python -c pass` is compared with GOAL_S. Stages are timed in another process, one after the other.
 The peer is a plain script in the same run: json, pandas, string equality, one slice table, SciPy's bootstrap of the
 score alone. Medians over the runs, after one that only writes the bytecode of all modules.
 """

@@ -161,7 +161,7 @@ def _stored_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 
 def _rows(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    # Columns of a batch are equally long. To check that for each row again takes a third of the time.
+    # Columns of a batch are equally long. To check that for each row again takes a third more time.
     return (dict(zip(columns, values)) for values in zip(*columns.values(), strict=True))  # noqa: B905
 
 
