@@ -23,7 +23,7 @@ from builder.extract.extraction_tools import (
     trafilatura_full,
     without_table_rules,
 )
-from builder.extract.page_text import clean_text, parse_html
+from builder.extract.page_text import clean_text, page_title, parse_html
 
 if TYPE_CHECKING:
     from builder.extract.text_estimate import PageEstimate
@@ -41,6 +41,8 @@ SURE = 0.95
 """Expected F1 from which resiliparse's text is used and trafilatura is not run at all."""
 LEAD = 0.02
 """What trafilatura's text is preferred by: on most pages both are good, and its text has less of the page's frame."""
+ARTICLE_LEAD = 0.2
+"""The same on articles, most of which trafilatura reads well, while resiliparse adds captions and lists of links."""
 POOR = 0.3
 """Expected F1 under which trafilatura's full mode, which compares its text with two other tools', is tried too."""
 MAX_DELETING = 500_000_000
@@ -188,14 +190,30 @@ class _Rated(NamedTuple):
 
 def cascade_v3(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
     """The text that the estimate of the page's blocks expects most of; `cascade_v1` where no text is long."""
-    tools, page = tools_for(shape, skip), _Page(html, tree, shape)
-    if tree is not None and _deletes_slowly(tree, shape):
+    return _by_estimate(_Page(html, tree, shape), skip, _best_rated)
+
+
+def cascade_v4(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
+    """The same, but an article is left to trafilatura, and loses its title and its calls to the reader."""
+    from builder.extract.article import article_text, is_article
+
+    if not shape.may_judge or tree is None or not is_article(html, tree):
+        return cascade_v3(html, tree, shape, skip)
+    title = page_title(tree)
+    found = _by_estimate(_Page(html, tree, shape), skip, _best_of_article)
+    text = article_text(found.text, title)
+    return found if _n_bytes(text) < MIN_BYTES else ToolOutput(text, found.tool, found.raised)
+
+
+def _by_estimate(page: _Page, skip: tuple[str, ...], best_of: _Choice) -> ToolOutput:
+    tools = tools_for(page.shape, skip)
+    if page.tree is not None and _deletes_slowly(page.tree, page.shape):
         tools = tuple(tool for tool in tools if tool not in (FAST, FULL))
-    if tree is None or not {FAST, FULL, MAIN} <= set(tools):
+    if page.tree is None or not {FAST, FULL, MAIN} <= set(tools):
         return _first_good(page, tools)
-    found = estimated(page)
+    found = estimated(page, best_of=best_of)
     # The estimate may have removed parts of the tree: a page without a long text is parsed again.
-    return found if found is not None else _first_good(_Page(html, parse_html(html), shape), tools)
+    return found if found is not None else _first_good(_Page(page.html, parse_html(page.html), page.shape), tools)
 
 
 def _deletes_slowly(tree: Any, shape: PageShape) -> bool:
@@ -204,30 +222,48 @@ def _deletes_slowly(tree: Any, shape: PageShape) -> bool:
     return sum(1 for _ in tree.iter(*MANUALLY_CLEANED)) * shape.n_chars > MAX_DELETING
 
 
-def estimated(page: _Page, chances_of: Callable[[Any], Any] | None = None) -> ToolOutput | None:
+def _rated(page: _Page, estimate: PageEstimate, tool: str, lead: float = 0.0) -> _Rated:
+    text = clean_text(page.raw_of(tool))
+    return _Rated(estimate.expected_f1(text) + lead if text else 0.0, tool, text)
+
+
+def _best_rated(page: _Page, estimate: PageEstimate) -> _Rated | None:
     """Resiliparse's text if it is surely good, else the best of two or three; None if none is long."""
+    main = _rated(page, estimate, MAIN)
+    if main.is_long and main.expected >= SURE:
+        return main
+    return _best_of_tools(page, estimate, [_rated(page, estimate, FAST, LEAD), main])
+
+
+def _best_of_article(page: _Page, estimate: PageEstimate) -> _Rated | None:
+    """The same, but trafilatura's text is asked for first."""
+    fast = _rated(page, estimate, FAST, ARTICLE_LEAD)
+    if fast.is_long and fast.expected >= 1.0:  # no other text is expected to be better
+        return fast
+    return _best_of_tools(page, estimate, [fast, _rated(page, estimate, MAIN)])
+
+
+def _best_of_tools(page: _Page, estimate: PageEstimate, found: list[_Rated]) -> _Rated | None:
+    if not any(one.is_long and one.expected >= POOR for one in found):
+        found.append(_rated(page, estimate, FULL))
+    return max((one for one in found if one.is_long), key=lambda one: one.expected, default=None)
+
+
+_Choice = Callable[["_Page", "PageEstimate"], "_Rated | None"]
+
+
+def estimated(
+    page: _Page, chances_of: Callable[[Any], Any] | None = None, best_of: _Choice = _best_rated
+) -> ToolOutput | None:
+    """The best of the tools' texts by the estimate of the page's blocks; None if none is long."""
     from builder.extract.text_estimate import estimate_of
 
     estimate = estimate_of(page.prepared, chances_of)
     if estimate is None:
         return None
     estimate.drop_frame()
-    best = _best_rated(page, estimate)
+    best = best_of(page, estimate)
     return page.answer(best.text, best.tool) if best is not None else None
-
-
-def _best_rated(page: _Page, estimate: PageEstimate) -> _Rated | None:
-    def rated(tool: str, lead: float) -> _Rated:
-        text = clean_text(page.raw_of(tool))
-        return _Rated(estimate.expected_f1(text) + lead if text else 0.0, tool, text)
-
-    main = rated(MAIN, 0.0)
-    if main.is_long and main.expected >= SURE:
-        return main
-    found = [rated(FAST, LEAD), main]
-    if not any(one.is_long and one.expected >= POOR for one in found):
-        found.append(rated(FULL, 0.0))
-    return max((one for one in found if one.is_long), key=lambda one: one.expected, default=None)
 
 
 def estimated_page(html: str) -> _Page | None:

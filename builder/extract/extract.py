@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from builder.extract import extraction_tools as extract_tools
-from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, cascade_v2, cascade_v3, raw_text
+from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, cascade_v2, cascade_v3, cascade_v4, raw_text
 from builder.extract.extraction_tools import PageShape, ToolOutput, page_shape, refused, without_long_scripts
 from builder.extract.page_text import clean_text, page_title, parse_html
 from builder.labels.hidden_text import hidden_text_of
@@ -104,14 +104,15 @@ EXTRACTORS: Mapping[str, Extractor] = {
     "cascade-v1": cascade_v1,
     "cascade-v2": cascade_v2,
     "cascade-v3": cascade_v3,
+    "cascade-v4": cascade_v4,
     "trafilatura-v1": _single("trafilatura", _trafilatura_v1),
     "resiliparse-v1": _single("resiliparse", _resiliparse_v1),
     "newspaper3k-v1": _single("newspaper3k", lambda html, tree: extract_tools.newspaper3k_text(html)),
     "bs4-v1": _single("bs4", lambda html, tree: extract_tools.bs4_text(html)),
 }
 """The named, versioned extractors of build.toml."""
-CASCADES = frozenset({"cascade-v1", "cascade-v2", "cascade-v3"})
-SHRINKING = frozenset({"cascade-v3"})
+CASCADES = frozenset({"cascade-v1", "cascade-v2", "cascade-v3", "cascade-v4"})
+SHRINKING = frozenset({"cascade-v3", "cascade-v4"})
 """These read a page that only its scripts make too large; the older names keep their fate for it."""
 
 
