@@ -23,7 +23,7 @@ from builder.extract.extraction_tools import (
     trafilatura_full,
     without_table_rules,
 )
-from builder.extract.page_text import clean_text, page_title, parse_html
+from builder.extract.page_text import clean_text, parse_html
 
 if TYPE_CHECKING:
     from builder.extract.text_estimate import PageEstimate
@@ -195,13 +195,13 @@ def cascade_v3(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = (
 
 def cascade_v4(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
     """The same, but an article is left to trafilatura, and loses its title and its calls to the reader."""
-    from builder.extract.article import article_text, is_article
+    from builder.extract.article import article_text, is_article, titles_of
 
     if not shape.may_judge or tree is None or not is_article(html, tree):
         return cascade_v3(html, tree, shape, skip)
-    title = page_title(tree)
+    titles = titles_of(tree)
     found = _by_estimate(_Page(html, tree, shape), skip, _best_of_article)
-    text = article_text(found.text, title)
+    text = article_text(found.text, titles)
     return found if _n_bytes(text) < MIN_BYTES else ToolOutput(text, found.tool, found.raised)
 
 
