@@ -11,7 +11,8 @@ from typing import Any
 
 from builder.extract.page_text import page_title
 
-_NEWS = re.compile(r"(?:[\"']|schema\.org/)(?:News|Reportage|OpinionNews|AnalysisNews)Article[\"']")
+_NEWS = re.compile(r"(?:[\"']|schema\.org/)[A-Za-z]{0,12}NewsArticle[\"']")
+"""NewsArticle and schema.org's kinds of it, such as ReportageNewsArticle."""
 MIN_TITLE = 20
 """Letters from which a first line that is only a part of the page's title counts as the title."""
 MAX_CALL = 300
@@ -23,7 +24,7 @@ _NEWSLETTER = r"\b(?:newsletters?|updates|e-?mails?|inbox|channel)\b"
 _OTHERS = "(?:articles?|posts?|stor(?:y|ies)|reads?|reading|videos?|news|coverage|links|content)"
 _REST = ".{0,160}"
 _CALL = re.compile(
-    rf"""\W*(?:
+    rf"""\W*+(?:
     (?:please\ )?(?:follow|find|join|watch|like|reach|contact)\b.{{0,80}}\b(?:on|at|via)\ {_SITES}\b{_REST}
     | (?:subscribe|sign\ up)\b{_REST}
     | {_REST}\b(?:subscribe\ to|sign\ up\ (?:for|to))\b.{{0,60}}{_NEWSLETTER}.{{0,60}}
@@ -43,7 +44,7 @@ _CALL = re.compile(
 )
 """Lines that call the reader to another page or service, or label what is not in the text."""
 _LINKS = re.compile(
-    rf"""\W*(?:
+    rf"""\W*+(?:
     (?:don.t|do\ not)\ miss\W*
     | you\ (?:may|might|.ll)\ (?:also\ )?(?:like|love|enjoy).{{0,80}}
     | (?:recommended|related|trending)(?:\ {_OTHERS}\b.{{0,80}}|\s*:{_REST}|\W*)
@@ -57,7 +58,9 @@ _LINKS = re.compile(
 def is_article(html: str, tree: Any) -> bool:
     """Whether a page says of itself that it is an article: by Open Graph's type or as schema.org's news."""
     types = (meta.get("content") for meta in tree.iter("meta") if meta.get("property") == "og:type")
-    return any((kind or "").strip().casefold() == "article" for kind in types) or _NEWS.search(html) is not None
+    return any((kind or "").strip().casefold() == "article" for kind in types) or (
+        "NewsArticle" in html and _NEWS.search(html) is not None
+    )
 
 
 def _letters(text: str) -> str:
