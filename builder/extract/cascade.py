@@ -1,4 +1,4 @@
-"""The default extractor: the science pre-pass, then the first of several tools whose text is good enough.
+"""The cascades, one of which is the default extractor: the science pre-pass, then the best of several tools' texts.
 
 The thresholds were fitted on one half of the test pages by host (`bench/extraction.py`); docs/pages.md describes them.
 """

@@ -73,7 +73,7 @@ def text_of(html: str, extractor: str = "trafilatura-v1") -> str:
         "1538",
     ],
 )
-@pytest.mark.parametrize("extractor", ["cascade-v1", "cascade-v2", "cascade-v3", "trafilatura-v1", "resiliparse-v1"])
+@pytest.mark.parametrize("extractor", ["cascade-v1", "cascade-v2", "cascade-v3", "cascade-v4", "trafilatura-v1", "resiliparse-v1"])
 def test_the_pre_pass_keeps_science(extractor: str, kept: str) -> None:
     assert kept in text_of(PAGE, extractor)
 
@@ -149,7 +149,7 @@ def test_a_page_without_text_is_a_failure_not_an_empty_page(body: bytes, extract
 
 def test_an_unknown_extractor_is_one_clear_line() -> None:
     with pytest.raises(
-        ConfigError, match="unknown extractor 'x': known are cascade-v1, cascade-v2, cascade-v3, trafilatura-v1"
+        ConfigError, match="unknown extractor 'x': known are cascade-v1, cascade-v2, cascade-v3, cascade-v4, trafilatura-v1"
     ):
         check_extractor("x")
 
@@ -276,7 +276,7 @@ def test_a_broken_library_under_the_cascade_is_one_clear_line_before_any_page(tm
     done = subprocess.run(
         [sys.executable, "-c", _BROKEN, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True
     )
-    told = r"extractor cascade-v3: its tool trafilatura-fast does not work \(AttributeError: .*\): pip install --force-"
+    told = r"extractor cascade-v4: its tool trafilatura-fast does not work \(AttributeError: .*\): pip install --force-"
     assert re.match(told, done.stdout), done.stdout
     assert done.stderr == ""
 
@@ -362,7 +362,7 @@ def test_an_author_is_taken_only_where_one_is_stated(head: str, body: str, autho
     assert _stated(head, body).author == author
 
 
-@pytest.mark.parametrize("extractor", ["cascade-v1", "cascade-v2", "cascade-v3"])
+@pytest.mark.parametrize("extractor", ["cascade-v1", "cascade-v2", "cascade-v3", "cascade-v4"])
 def test_a_cascade_says_which_tool_answered_and_leaves_out_what_has_failed(extractor: str) -> None:
     tools = {}
     skip: tuple[str, ...] | None = ()
@@ -373,7 +373,7 @@ def test_a_cascade_says_which_tool_answered_and_leaves_out_what_has_failed(extra
         tools[skip] = found.tool
         skip = skip_after(extractor, skip, "timeout")
     assert list(tools.values())[1:] == ["resiliparse", "plain"]
-    assert tools[()] == ("resiliparse" if extractor == "cascade-v3" else "trafilatura-fast")
+    assert tools[()] == ("resiliparse" if extractor in {"cascade-v3", "cascade-v4"} else "trafilatura-fast")
 
 
 LESSON = "".join(
@@ -425,6 +425,7 @@ def test_only_a_cascade_is_tried_again_and_only_after_a_worker_was_stopped() -> 
     assert skip_after("cascade-v1", (), "error KeyError") is None
     assert skip_after("cascade-v2", (), "memory") == skip_after("cascade-v3", (), "memory")
     assert skip_after("cascade-v3", (), "memory") == skip_after("cascade-v1", (), "memory")
+    assert skip_after("cascade-v4", (), "memory") == skip_after("cascade-v1", (), "memory")
     assert skip_after("cascade-v1", (), "memory") == ("trafilatura-fast", "trafilatura")
 
 

@@ -119,15 +119,16 @@ def test_a_tool_that_raises_leaves_the_page_to_the_other(tool: str, monkeypatch:
     assert found.tool in {FAST, FULL, MAIN}
 
 
-def test_only_cascade_v3_reads_a_page_that_only_its_scripts_make_too_large() -> None:
+@pytest.mark.parametrize("extractor", ["cascade-v3", "cascade-v4"])
+def test_only_the_last_cascades_read_a_page_that_only_its_scripts_make_too_large(extractor: str) -> None:
     script = f"<script>state = {'x' * MAX_BYTES}</script>"
     page = PAGE.replace("</body>", f"{script}</body>").encode()
-    found = extract_page(page, None, "cascade-v3")
+    found = extract_page(page, None, extractor)
     assert isinstance(found, Extracted)
     assert found.text.count("Fact ") == 20
     short = b"<script>kept</script>"
     assert short in without_long_scripts(short + script.encode())
-    assert extract_page(b"x" * (MAX_BYTES + 1), None, "cascade-v3") == ExtractionFailure(reason="too_large")
+    assert extract_page(b"x" * (MAX_BYTES + 1), None, extractor) == ExtractionFailure(reason="too_large")
     for older in ("cascade-v1", "cascade-v2", "resiliparse-v1"):  # names that datasets are pinned to
         assert extract_page(page, None, older) == ExtractionFailure(reason="too_large")
     huge = b"<script>" + b"x" * MAX_SHRUNK_BYTES + b"</script>"
