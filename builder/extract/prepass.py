@@ -50,8 +50,9 @@ def _attached(element: Any) -> bool:
 def _plain(element: Any, tag: str) -> None:
     """Another element without the names that extractors judge by."""
     element.tag = tag
-    for name in ("class", "id", "role", "style"):
-        element.attrib.pop(name, None)
+    attributes = element.attrib
+    for name in ("class", "id", "role", "style") if attributes else ():
+        attributes.pop(name, None)
 
 
 def is_credit(caption: str) -> bool:
@@ -159,10 +160,12 @@ def _open_boxes(tree: Any) -> None:
 
 def _is_text(points: Any) -> bool:
     """Whether a list is one of sentences or terms, not of links."""
-    linked = sum(len(link.text_content()) for link in points.iter("a"))
-    long = len(points.text_content())
     n = sum(1 for _ in points.iterchildren("li"))
-    return 3 * linked < long and n > 0 and (points.tag == "ol" or long >= MIN_POINT * n)
+    long = len(points.text_content()) if n else 0
+    if not n or (points.tag != "ol" and long < MIN_POINT * n):
+        return False
+    links = points.iter("a")
+    return 3 * sum(len(link.text_content()) if len(link) else len(link.text or "") for link in links) < long
 
 
 def _open_lists(tree: Any) -> None:

@@ -108,18 +108,22 @@ def _rules(css: str) -> Iterator[tuple[str, str]]:
 
 def _hidden_selectors(tree: Any) -> frozenset[str]:
     """The plain selectors (`.class`, `#id`, `tag`, `tag.class`) that the page's own style sheets hide."""
-    css = "\n".join(str(element.text or "") for element in tree.iter("style"))[:MAX_CSS_CHARS]
+    return _hidden_by("\n".join(str(element.text or "") for element in tree.iter("style"))[:MAX_CSS_CHARS])
+
+
+@lru_cache(maxsize=16)
+def _hidden_by(css: str) -> frozenset[str]:
+    """The same of style sheets, which a site's pages have in common."""
     css = _COMMENT.sub(" ", css)
     found: dict[str, bool] = {}
     for selectors, declared in _rules(css) if _MAY_HIDE.search(css) else ():
-        plain = [name for part in selectors.split(",") if (name := part.strip()) and _SELECTOR.match(name)]
-        if not plain:
+        is_hidden = hides(declared)
+        if not is_hidden and not _SHOWING.search(declared):
             continue
         # A later rule may show it again: the last one that sets display counts.
-        if hides(declared):
-            found.update(dict.fromkeys(plain, True))
-        elif _SHOWING.search(declared):
-            found.update(dict.fromkeys(plain, False))
+        for part in selectors.split(","):
+            if (name := part.strip()) and _SELECTOR.match(name):
+                found[name] = is_hidden
     return frozenset(selector for selector, hidden in found.items() if hidden)
 
 
@@ -191,7 +195,7 @@ def _path(selectors: frozenset[str]) -> str:
 
     It is one step: libxml2 joins the results of `//@style/.. | //@class/..` in time quadratic in their number.
     """
-    path = "//*[@style or @hidden or @color"
+    path = "/descendant::*[@style or @hidden or @color"
     for sign, attribute in ((".", "@class"), ("#", "@id")):
         names = {selector.partition(sign)[2] for selector in selectors if sign in selector}
         if len(names) > MAX_NAMES:
