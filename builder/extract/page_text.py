@@ -91,9 +91,9 @@ def parse_html(html: str) -> Any:
     import lxml.html
 
     data = xml_safe(html)
-    if data.count(b"\xcc") + data.count(b"\xcd") > MAX_MARKS:
+    if not data.isascii() and data.count(b"\xcc") + data.count(b"\xcd") > MAX_MARKS:
         data = xml_safe(bounded_marks(html))
-    if not data.strip():
+    if not data or data.isspace():
         return None
     # UTF-8, whatever the page declares: that was true of its bytes, not of this text.
     # Without a table of identities, which nothing asks for, parsing takes a fifth less time.
