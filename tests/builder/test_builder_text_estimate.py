@@ -6,13 +6,26 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builder.extract.cascade import FAST, FULL, MAIN
 from builder.extract.extract import Extracted, ExtractionFailure, extract_page
 from builder.extract.extraction_tools import MAX_BYTES, MAX_SHRUNK_BYTES, without_long_scripts
 from builder.extract.page_blocks import MARKS, TextBlock, blocks_of
 from builder.extract.page_text import parse_html
-from builder.extract.text_estimate import PageEstimate, _trees, estimate_of, features_of
+from builder.extract.text_estimate import (
+    _END,
+    _SECTION,
+    PageEstimate,
+    _is_other,
+    _n_ends,
+    _squeezed,
+    _squeezed_block,
+    _trees,
+    estimate_of,
+    features_of,
+)
 
 PROSE = "".join(
     f"<p>Fact {n}: green plants make sugar from light, water and carbon dioxide, and give off oxygen, as {n} says.</p>"
@@ -54,6 +67,21 @@ def test_no_feature_is_without_a_number_and_the_names_are_those_the_model_was_fi
         assert rows.shape == (len(rows), len(names))
         assert np.isfinite(rows).all()
         assert tuple(names) == _trees().names
+
+
+@given(st.text(alphabet='a K\u212a.?!…"’)|-\u00a0\n'))
+def test_short_ways_to_a_feature_find_what_the_long_ways_find(text: str) -> None:
+    assert _n_ends(text) == len(_END.findall(text))
+    block = TextBlock(" ".join(text.split()), "p", 0, 0, 0, 0)
+    assert _squeezed_block(block) == _squeezed(text)
+
+
+@given(
+    st.lists(st.sampled_from(["Related", "MORE from", "Lin\u212as", "About Us", "Force", "LinK", "\u017fources", "—"]))
+)
+def test_a_heading_is_of_another_section_whatever_its_case(words: list[str]) -> None:
+    heading = " ".join(words)
+    assert _is_other(heading) is (_SECTION.search(heading) is not None)
 
 
 def test_many_rows_have_the_same_chances_as_each_alone() -> None:
