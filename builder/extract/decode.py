@@ -49,26 +49,32 @@ def charset_of(body: bytes, header_charset: str | None) -> str:
 
     A charset that the bytes contradict (declared UTF-8, but not decodable at all) is not believed.
     """
+    return _charset_and_text(body, header_charset)[0]
+
+
+def _charset_and_text(body: bytes, header_charset: str | None) -> tuple[str, str | None]:
+    """The character set of a page, and its text if that had to be decoded to see that it is the right one."""
     for mark, name in _BOMS:
         if body.startswith(mark):
-            return name
-    for said in (_codec(header_charset), _declared(body)):
-        if said is not None and _decodes(body, said):
-            return said
-    return "utf-8" if _decodes(body, "utf-8") else _detected(body)
+            return name, None
+    for said in (_codec(header_charset), _declared(body), "utf-8"):
+        if said is not None and (text := _decoded(body, said)) is not None:
+            return said, text
+    return _detected(body), None
 
 
-def _decodes(body: bytes, name: str) -> bool:
-    """Whether the bytes are text in this character set, but for a rare damaged one."""
+def _decoded(body: bytes, name: str) -> str | None:
+    """The bytes as text in this character set; None if more than a rare one is damaged."""
     try:
-        body.decode(name)
+        return body.decode(name)
     except UnicodeDecodeError:
-        return body.decode(name, "replace").count("\ufffd") <= len(body) // 1_000
+        text = body.decode(name, "replace")
+        return text if text.count("\ufffd") <= len(body) // 1_000 else None
     except (LookupError, ValueError):
-        return False
-    return True
+        return None
 
 
 def decode(body: bytes, header_charset: str | None) -> str:
     """The page's text; bytes that are not characters become U+FFFD. Never raises."""
-    return body.decode(charset_of(body, header_charset), "replace").removeprefix("\ufeff")
+    name, text = _charset_and_text(body, header_charset)
+    return (body.decode(name, "replace") if text is None else text).removeprefix("\ufeff")
