@@ -16,6 +16,9 @@ _NEWS = re.compile(r"(?:[\"']|schema\.org/)[A-Za-z]{0,12}NewsArticle[\"']")
 MIN_TITLE = 20
 """Letters from which a first line that is only a part of the page's title counts as the title."""
 MAX_CALL = 300
+"""Characters of a line that may be a call to the reader or a title."""
+MAX_HEADING = 2_000
+"""Characters that are read of a heading, of which a hostile page may have thousands of long ones."""
 MAX_LINK_WORDS = 20
 MAX_LINKS = 6
 """Lines after a heading such as "Related" that may be links."""
@@ -67,10 +70,11 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _is_title(line: str, title: str) -> bool:
-    """Whether a line is the page's title, which often has the site's name behind it."""
-    letters, whole = _letters(line), _letters(title)
-    return bool(letters) and (letters == whole or (len(letters) > MIN_TITLE and letters in whole))
+def _is_title(line: str, titles: Iterable[str]) -> bool:
+    """Whether a line is one of the page's titles, which often have the site's name behind them."""
+    letters = _letters(line) if len(line) <= MAX_CALL else ""
+    is_part = len(letters) > MIN_TITLE
+    return bool(letters) and any(letters == whole or (is_part and letters in whole) for whole in map(_letters, titles))
 
 
 def _is_link(line: str) -> bool:
@@ -92,13 +96,13 @@ def _without_calls(lines: Iterable[str]) -> Iterator[str]:
 
 def titles_of(tree: Any) -> list[str]:
     """The page's title and its headings of the first level, which a text may begin with."""
-    return [page_title(tree), *(heading.text_content() for heading in tree.iter("h1"))]
+    return [page_title(tree), *(heading.text_content()[:MAX_HEADING] for heading in tree.iter("h1"))]
 
 
 def article_text(text: str, titles: Iterable[str]) -> str:
     """An article's clean text without a first line that is one of its titles, and without calls to the reader."""
     lines = list(_without_calls(text.split("\n")))
     first = next((at for at, line in enumerate(lines) if line), len(lines))
-    if first < len(lines) and any(_is_title(lines[first], title) for title in titles):
+    if first < len(lines) and _is_title(lines[first], titles):
         del lines[first]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builder.extract.article import MAX_CALL, MAX_LINKS, article_text, is_article, titles_of
+from builder.extract.article import MAX_CALL, MAX_HEADING, MAX_LINKS, article_text, is_article, titles_of
 from builder.extract.cascade import FAST, MAIN, MIN_BYTES
 from builder.extract.extract import Extracted, extract_page
 from builder.extract.page_text import parse_html
@@ -120,6 +120,13 @@ def test_a_first_line_that_is_a_title_goes_and_only_there(first: str, is_left: b
     text = f"Plants grow.\n{first}"
     assert article_text(text, titles) == text
     assert (first in article_text(f"{first}\n\n{text}", titles).split("\n")[:1]) is is_left
+
+
+def test_a_long_first_line_is_no_title_and_a_heading_is_read_up_to_a_bound() -> None:
+    line = "Plants grow and " * (MAX_CALL // 10)
+    assert article_text(f"{line}end.\nThey need light.", [f"{line}end."]).startswith(line)
+    titles = titles_of(parse_html(page("", f"<h1>{'Plants ' * MAX_HEADING}</h1>{PROSE}")))
+    assert [len(title) for title in titles[1:]] == [MAX_HEADING]
 
 
 def test_an_article_is_left_to_trafilatura_and_has_neither_title_nor_calls() -> None:
