@@ -26,6 +26,8 @@ _SITES = "(?:facebook|twitter|instagram|youtube|linkedin|telegram|whatsapp|pinte
 _NEWSLETTER = r"\b(?:newsletters?|updates|e-?mails?|inbox|channel)\b"
 _OTHERS = "(?:articles?|posts?|stor(?:y|ies)|reads?|reading|videos?|news|coverage|links|content)"
 _REST = ".{0,160}"
+_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DATE = rf"(?:[a-z]{{3,9}},?\ )?(?:\d{{1,2}}(?:st|nd|rd|th)?[\ ./:-]|\d{{4}}-\d|{_MONTH}\.?\ \d)"
 _CALL = re.compile(
     rf"""\W*+(?:
     (?:please\ )?(?:follow|find|join|watch|like|reach|contact)\b.{{0,80}}\b(?:on|at|via)\ {_SITES}\b{_REST}
@@ -37,11 +39,12 @@ _CALL = re.compile(
     | (?:leggi\ anche|lesen\ sie\ auch|lea\ tambi[eé]n|leia\ (?:tamb[eé]m|mais)|lire\ aussi|lees\ ook)\b{_REST}
     | {_REST}\[(?:video|photos?|pictures?|gallery|insight|reaction|warning|news|opinion|live)\]\W*
     | (?:image|media)\ ?caption{_REST}
-    | {_REST}(?:photo|image|picture|credit|copyright)s?\ ?(?:by)?:\ ?[^.]{{1,60}}
+    | (?:(?:{_REST}\W)?(?:photo|image|picture)s?\ (?:credits?|by|courtesy(?:\ of)?): | (?:{_REST}[^\w\s]\ ?)?photos?:
+      | (?:{_REST}\S)?(?-i:Credits?|Copyright):)\ ?(?-i:[A-Z©@])[^.]{{0,60}}
     | like\ this\ (?:story|article|post)\b.{{0,80}}
     | (?:tell\ us\ what|(?:have|got)\ a\ (?:news\ )?tip|leave\ a\ (?:comment|reply)|join\ the\ conversation){_REST}
     | \d*\s*comments? | \d+\s*shares? | advertisement | sponsored\ content
-    | (?:last\ )?(?:updated|modified|published|posted)\b(?:\ on|\ at)?:?\ .{{0,20}}\d.{{0,30}}
+    | (?:last\ )?(?:updated|modified|published|posted)(?:\ on|\ at)?:?\ {_DATE}.{{0,30}}
     )""",
     re.IGNORECASE | re.VERBOSE,
 )

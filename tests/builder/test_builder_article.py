@@ -62,11 +62,15 @@ def test_an_article_is_what_says_so_of_itself(head: str, expected: bool) -> None
         "Plants that surprised their owners [VIDEO]",
         "Image caption",
         "A leaf in the sun, on MondayCredit: Jane Roe/Leaf Agency",
+        "The leaf in its valley (Photo: Leaf Agency)",
+        "Image credit: NASA",
         "Like this story? Share it with a friend!",
         "Have a tip? Write to us.",
         "12 comments",
         "Advertisement",
         "Last updated: 21 April 2025",
+        "- Published Monday, April 21, 2025",
+        "Updated at 1:23 p.m.",
     ],
 )
 def test_a_call_to_the_reader_goes(line: str) -> None:
@@ -77,6 +81,11 @@ def test_a_call_to_the_reader_goes(line: str) -> None:
     "line",
     [
         "Modified Newtonian dynamics",
+        "Published On the Origin of Species in 1859",
+        "Nature of the image: virtual and erect",
+        "Image: Real and inverted",
+        "A tax credit: Who gets it",
+        "Photo: how light makes one",
         "Related rates of change",
         "Image sources form where light crosses a lens.",
         "Readers of the sky read more than stars: they read time.",
