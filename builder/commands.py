@@ -70,8 +70,8 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--version", "dataset_version", metavar="X.Y.Z", help="Dataset version, for the manifest.")
 @click.option(
     "--extractor",
-    help="Text extractor: cascade-v4 (default), cascade-v3, cascade-v2, cascade-v1, trafilatura-v1, resiliparse-v1,"
-    " bs4-v1 or newspaper3k-v1.",
+    help="Text extractor: cascade-v3 (default), cascade-v4 (for news), cascade-v2, cascade-v1, trafilatura-v1,"
+    " resiliparse-v1, bs4-v1 or newspaper3k-v1.",
 )
 @click.option(
     "--workers", type=click.IntRange(1, 256), help="Number of extraction processes; the number of cores by default."

@@ -23,7 +23,7 @@ from edu_rag.files.toml import read_toml
 from edu_rag.files.typed import faults_and_record, to_plain
 from edu_rag.names import DATASET_NAME, VERSION
 
-DEFAULT_EXTRACTOR = "cascade-v4"
+DEFAULT_EXTRACTOR = "cascade-v3"
 Host = Annotated[str, Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
 
 

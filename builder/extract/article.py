@@ -1,72 +1,83 @@
 """Articles of news sites and blogs: which pages are one, and their text without its title and its calls to the reader.
 
-The patterns were chosen on half 0 of the test pages by host (`bench/extraction.py`).
+The patterns were chosen on half 0 of the test pages by host (`bench/extraction.py`), then narrowed so that the lines of
+lessons which resemble them stay.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from builder.extract.page_text import page_title
 
 _NEWS = re.compile(r"(?:[\"']|schema\.org/)[A-Za-z]{0,12}NewsArticle[\"']")
 """NewsArticle and schema.org's kinds of it, such as ReportageNewsArticle."""
+_LESSON = re.compile(r"[\"'](?:LearningResource|Course|Quiz|HowTo)[\"']")
+"""schema.org's types of pages that teach."""
 MIN_TITLE = 20
-"""Letters from which a first line that is only a part of the page's title counts as the title."""
+"""Letters from which a first line that is only the beginning of a title, at least half of it, counts as the title."""
 MAX_CALL = 300
 """Characters of a line that may be a call to the reader or a title."""
 MAX_HEADING = 2_000
-"""Characters that are read of a heading, of which a hostile page may have thousands of long ones."""
-MAX_LINK_WORDS = 20
+"""Characters of a heading that are read."""
+MIN_LINK_WORDS, MAX_LINK_WORDS = 4, 20
 MAX_LINKS = 6
 """Lines after a heading such as "Related" that may be links."""
+_ANY = ".{0,160}"
 _SITES = "(?:facebook|twitter|instagram|youtube|linkedin|telegram|whatsapp|pinterest|tiktok|flipboard)"
 _NEWSLETTER = r"\b(?:newsletters?|updates|e-?mails?|inbox|channel)\b"
-_OTHERS = "(?:articles?|posts?|stor(?:y|ies)|reads?|reading|videos?|news|coverage|links|content)"
-_REST = ".{0,160}"
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-_DATE = rf"(?:[a-z]{{3,9}},?\ )?(?:\d{{1,2}}(?:st|nd|rd|th)?[\ ./:-]|\d{{4}}-\d|{_MONTH}\.?\ \d)"
+_DATE = rf"""(?:[a-z]{{3,6}}day,?\ )?(?:
+    {_MONTH}\.?\ \d{{1,2}},?\ \d{{4}} | \d{{1,2}}(?:st|nd|rd|th)?\ {_MONTH}\.?,?\ \d{{4}} | \d{{4}}-\d\d?-\d\d?
+    | \d\d?[./]\d\d?[./]\d{{2,4}} | \d\d?[:.]\d\d?\ [ap]\.?m\b)"""
 _CALL = re.compile(
     rf"""\W*+(?:
-    (?:please\ )?(?:follow|find|join|watch|like|reach|contact)\b.{{0,80}}\b(?:on|at|via)\ {_SITES}\b{_REST}
-    | (?:subscribe|sign\ up)\b{_REST}
-    | {_REST}\b(?:subscribe\ to|sign\ up\ (?:for|to))\b.{{0,60}}{_NEWSLETTER}.{{0,60}}
-    | {_REST}\bclick(?:ing)?\ here\b.{{0,60}}
-    | (?:(?:see|read)\ (?:more|also)|also\ (?:read|see))\s*:{_REST}
-    | also\ on\ [\w-]+\.\w{_REST}
-    | (?:leggi\ anche|lesen\ sie\ auch|lea\ tambi[eé]n|leia\ (?:tamb[eé]m|mais)|lire\ aussi|lees\ ook)\b{_REST}
-    | {_REST}\[(?:video|photos?|pictures?|gallery|insight|reaction|warning|news|opinion|live)\]\W*
-    | (?:image|media)\ ?caption{_REST}
-    | (?:(?:{_REST}\W)?(?:photo|image|picture)s?\ (?:credits?|by|courtesy(?:\ of)?): | (?:{_REST}[^\w\s]\ ?)?photos?:
-      | (?:{_REST}\S)?(?-i:Credits?|Copyright):)\ ?(?-i:[A-Z©@])[^.]{{0,60}}
+    (?:please\ )?(?:(?:follow|find|join|reach|contact)\b.{{0,60}}|like\ us)\ (?:on|at|via)\ {_SITES}\b.{{0,120}}
+    | (?:subscribe|sign\ up)(?:\ (?:now|today|here|to|for)\b.{{0,120}})?\W*
+    | {_ANY}\b(?:subscribe\ to|sign\ up\ (?:for|to))\ (?:our|my|the|\S+[’']s)\b.{{0,60}}{_NEWSLETTER}.{{0,60}}
+    | {_ANY}\bclick\ here\ (?:to\ (?:subscribe|sign\ up|join|donate|follow)|for\ (?:more|our|the\ latest))\b.{{0,60}}
+    | (?:read\ (?:more|also)|see\ more|also\ read|leggi\ anche(?:\ su)?|lesen\ sie\ auch|lea\ tambi[eé]n
+      |leia\ (?:tamb[eé]m|mais)|lire\ aussi|lees\ ook)\s*[:>|]{_ANY}
+    | also\ on\ (?!fig\b)[\w-]+\.[a-z]{{2,}}\b{_ANY}
+    | {_ANY}\[(?-i:VIDEO|Video|PHOTOS?|PICTURES?|GALLERY|OPINION|LIVE)\]\W*
+    | (?:image|media)\ ?caption(?:\b|(?-i:[A-Z])){_ANY}
+    | (?!(?:fig(?:ure|\.)?|table|diagram|plate|graph|chart)\s*\w)(?:
+        (?:{_ANY}\W)?(?:photo|image|picture)s?\ (?:credits?|by|courtesy(?:\ of)?): | (?:{_ANY}[^\w\s]\ ?)?photo:
+        | (?:{_ANY}\S)?(?-i:Credit):)\ ?(?-i:[A-Z©@])[^.]{{0,60}}
     | like\ this\ (?:story|article|post)\b.{{0,80}}
-    | (?:tell\ us\ what|(?:have|got)\ a\ (?:news\ )?tip|leave\ a\ (?:comment|reply)|join\ the\ conversation){_REST}
-    | \d*\s*comments? | \d+\s*shares? | advertisement | sponsored\ content
-    | (?:last\ )?(?:updated|modified|published|posted)(?:\ on|\ at)?:?\ {_DATE}.{{0,30}}
+    | tell\ us\ what\ you\ think\b.{{0,60}} | (?:have|got)\ a\ (?:news\ )?tip\?{_ANY}
+    | leave\ a\ (?:comment|reply)\b.{{0,40}} | join\ the\ conversation\W*
+    | \d+\s*(?:comments?|shares?) | comments | advertisement | sponsored\ content
+    | (?:last\ )?(?:updated|modified|published|posted)(?:\ on|\ at)?:?\ {_DATE}(?!:\ [a-z]).{{0,30}}
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Lines that call the reader to another page or service, or label what is not in the text."""
 _LINKS = re.compile(
-    rf"""\W*+(?:
+    r"""\W*+(?:
     (?:don.t|do\ not)\ miss\W*
-    | you\ (?:may|might|.ll)\ (?:also\ )?(?:like|love|enjoy).{{0,80}}
-    | (?:recommended|related|trending)(?:\ {_OTHERS}\b.{{0,80}}|\s*:{_REST}|\W*)
-    | most\ (?:read|popular|viewed|shared).{{0,60}} | editor.s\ picks?.{{0,60}}
+    | you\ (?:may|might|.ll)\ (?:also\ )?(?:like|love|enjoy)(?:\ (?:these?|this)\b.{0,40})?\W*
+    | (?:recommended|related|trending)(?:\ (?:articles?|posts?|stor(?:y|ies)|videos?|news|coverage|links))?\W*
+    | most\ (?:read|popular|viewed|shared)(?:\ (?:in|on|stories|articles|news|posts|videos)\b.{0,40})?\W*
+    | editor.s\ picks?\W*
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Lines that come before links to other pages."""
+"""Headings of links to other pages."""
+_NO_LINK = re.compile(r"\W*(?:\d{1,3}|[a-z])[.)]\s.*|.*(?:[=→|].*|[.!?:;”\"])", re.IGNORECASE)
+"""Points of a numbered list, formulas, rows of a table, and sentences."""
 
 
 def is_article(html: str, tree: Any) -> bool:
-    """Whether a page says of itself that it is an article: by Open Graph's type or as schema.org's news."""
+    """Whether a page says of itself that it is an article (Open Graph's type, schema.org's news), and not a lesson."""
     types = (meta.get("content") for meta in tree.iter("meta") if meta.get("property") == "og:type")
-    return any((kind or "").strip().casefold() == "article" for kind in types) or (
+    is_named = any((kind or "").strip().casefold() == "article" for kind in types) or (
         "NewsArticle" in html and _NEWS.search(html) is not None
     )
+    return is_named and _LESSON.search(html) is None
 
 
 def _letters(text: str) -> str:
@@ -74,14 +85,17 @@ def _letters(text: str) -> str:
 
 
 def _is_title(line: str, titles: Iterable[str]) -> bool:
-    """Whether a line is one of the page's titles, which often have the site's name behind them."""
+    """Whether a line is one of the page's titles, or the beginning of one, which may have the site's name behind it."""
     letters = _letters(line) if len(line) <= MAX_CALL else ""
-    is_part = len(letters) > MIN_TITLE
-    return bool(letters) and any(letters == whole or (is_part and letters in whole) for whole in map(_letters, titles))
+    may_be_part = len(letters) > MIN_TITLE and not line.endswith((".", "?", "!"))
+    return bool(letters) and any(
+        letters == whole or (may_be_part and whole.startswith(letters) and 2 * len(letters) >= len(whole))
+        for whole in map(_letters, titles)
+    )
 
 
 def _is_link(line: str) -> bool:
-    return line.count(" ") < MAX_LINK_WORDS and not line.endswith((".", "!", "”", '"'))
+    return MIN_LINK_WORDS <= line.count(" ") + 1 <= MAX_LINK_WORDS and not _NO_LINK.fullmatch(line)
 
 
 def _without_calls(lines: Iterable[str]) -> Iterator[str]:
@@ -90,16 +104,17 @@ def _without_calls(lines: Iterable[str]) -> Iterator[str]:
         is_short = len(line) <= MAX_CALL
         if is_short and _LINKS.fullmatch(line):
             n_links = MAX_LINKS
-        elif n_links and (not line or _is_link(line)):
-            n_links -= bool(line)
+        elif n_links and _is_link(line):
+            n_links -= 1
         elif not (is_short and _CALL.fullmatch(line)):
-            n_links = 0
+            n_links = n_links if not line else 0
             yield line
 
 
 def titles_of(tree: Any) -> list[str]:
-    """The page's title and its headings of the first level, which a text may begin with."""
-    return [page_title(tree), *(heading.text_content()[:MAX_HEADING] for heading in tree.iter("h1"))]
+    """The page's title and its first heading of the first level, which a text may begin with."""
+    headings = islice(tree.iter("h1"), 1)
+    return [page_title(tree), *(heading.text_content()[:MAX_HEADING] for heading in headings)]
 
 
 def article_text(text: str, titles: Iterable[str]) -> str:

@@ -43,6 +43,8 @@ LEAD = 0.02
 """What trafilatura's text is preferred by: on most pages both are good, and its text has less of the page's frame."""
 ARTICLE_LEAD = 0.2
 """The same on articles, most of which trafilatura reads well, while resiliparse adds captions and lists of links."""
+FAIR = 0.5
+"""Expected F1 from which trafilatura's text has this lead."""
 POOR = 0.3
 """Expected F1 under which trafilatura's full mode, which compares its text with two other tools', is tried too."""
 MAX_DELETING = 500_000_000
@@ -188,13 +190,17 @@ class _Rated(NamedTuple):
         return _n_bytes(self.text) >= MIN_BYTES
 
 
+_Choice = Callable[["_Page", "PageEstimate"], "_Rated | None"]
+"""How the best of the tools' texts is chosen."""
+
+
 def cascade_v3(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
     """The text that the estimate of the page's blocks expects most of; `cascade_v1` where no text is long."""
     return _by_estimate(_Page(html, tree, shape), skip, _best_rated)
 
 
 def cascade_v4(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
-    """The same, but an article is left to trafilatura, and loses its title and its calls to the reader."""
+    """The same, but of an article mostly trafilatura's text, without its title and its calls to the reader."""
     from builder.extract.article import article_text, is_article, titles_of
 
     if not shape.may_judge or tree is None or not is_article(html, tree):
@@ -236,20 +242,19 @@ def _best_rated(page: _Page, estimate: PageEstimate) -> _Rated | None:
 
 
 def _best_of_article(page: _Page, estimate: PageEstimate) -> _Rated | None:
-    """The same, but trafilatura's text is asked for first."""
-    fast = _rated(page, estimate, FAST, ARTICLE_LEAD)
-    if fast.is_long and fast.expected >= 1.0:  # no other text is expected to be better
-        return fast
-    return _best_of_tools(page, estimate, [fast, _rated(page, estimate, MAIN)])
+    """Trafilatura's text, unless little is expected of it or much more of resiliparse's."""
+    fast, main = _rated(page, estimate, FAST, LEAD), None
+    if fast.is_long and fast.expected >= FAIR:
+        leading = fast._replace(expected=fast.expected - LEAD + ARTICLE_LEAD)
+        if leading.expected >= 1.0 or (main := _rated(page, estimate, MAIN)).expected <= leading.expected:
+            return fast
+    return _best_of_tools(page, estimate, [fast, main or _rated(page, estimate, MAIN)])
 
 
 def _best_of_tools(page: _Page, estimate: PageEstimate, found: list[_Rated]) -> _Rated | None:
     if not any(one.is_long and one.expected >= POOR for one in found):
         found.append(_rated(page, estimate, FULL))
     return max((one for one in found if one.is_long), key=lambda one: one.expected, default=None)
-
-
-_Choice = Callable[["_Page", "PageEstimate"], "_Rated | None"]
 
 
 def estimated(

@@ -41,9 +41,8 @@ _SECTION_TEXT = (
     r"|contact|categories|tags|archives?|links|navigation|menu|search|footer|sponsored|advert|read next|up next"
     r"|see also|references|sources|notes|external"
 )
-_SECTION = re.compile(_SECTION_TEXT, re.IGNORECASE)
-_SECTION_LOWER = re.compile(_SECTION_TEXT)
 """Headings of sections that are no main text."""
+_SECTION, _SECTION_LOWER = re.compile(_SECTION_TEXT, re.IGNORECASE), re.compile(_SECTION_TEXT)
 
 
 @dataclass(frozen=True, slots=True)

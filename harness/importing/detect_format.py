@@ -17,7 +17,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 _HEAD_BYTES = 4_000_000
 _LINE_BYTES = 100_000
 """Bytes in which the first line of predictions nearly always ends; to decode all of the head takes 7 ms."""
-_BLANK = codecs.BOM_UTF8 + b" \t\r\n"
+_BLANK = "\ufeff \t\r\n"
 _ZIP = b"PK\x03\x04"
 _PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -80,10 +80,10 @@ def require_own_form(path: Path) -> None:
     if not path.is_file():
         return
     raw = _head(path, _LINE_BYTES)
-    first = _first_line(raw if b"\n" in raw.lstrip(_BLANK) else _head(path))
+    first = _first_line(raw if "\n" in _text(raw).lstrip(_BLANK) else _head(path))
     if not first or first.startswith("#"):
         return
-    if first[0] != "{" and _is_run(first):
+    if not (first[0] == "{" and first.rstrip().endswith("}")) and _is_run(first):
         remedy = f"`edu-rag score --run {shlex.quote(str(path))}` scores it"
         raise SubmissionError(path, "is a retrieval run, which ranks pages", remedy)
     what = "does not begin like JSON lines" if first[0] != "{" else _fault_of_names(first)
@@ -96,7 +96,7 @@ def _first_line(raw: bytes) -> str:
     """The first line that is not blank; '' for bytes that are no text, unless they may be a log in an archive."""
     text = _text(raw)
     is_text = not raw.startswith(_GZIP) and "\0" not in text
-    return text.lstrip("\ufeff \t\r\n").partition("\n")[0] if is_text or raw.startswith(_ZIP) else ""
+    return text.lstrip(_BLANK).partition("\n")[0] if is_text or raw.startswith(_ZIP) else ""
 
 
 def _fault_of_names(line: str) -> str:

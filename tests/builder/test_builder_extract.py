@@ -276,7 +276,7 @@ def test_a_broken_library_under_the_cascade_is_one_clear_line_before_any_page(tm
     done = subprocess.run(
         [sys.executable, "-c", _BROKEN, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True
     )
-    told = r"extractor cascade-v4: its tool trafilatura-fast does not work \(AttributeError: .*\): pip install --force-"
+    told = r"extractor cascade-v3: its tool trafilatura-fast does not work \(AttributeError: .*\): pip install --force-"
     assert re.match(told, done.stdout), done.stdout
     assert done.stderr == ""
 

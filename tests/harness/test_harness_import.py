@@ -452,6 +452,8 @@ def test_only_files_that_import_or_a_run_reads_are_sent_there(tmp_path: Path) ->
         ("log.eval", b"PK\x03\x04\0\0", "`edu-rag import FILE "),
         ("long.json", b'\xef\xbb\xbf\n{"doc": "%s"}\n' % (b"b" * 200_000), "`edu-rag import FILE "),
         ("blank.csv", b"\n" * 200_000 + b"id,answer\nq001,b\n", "`edu-rag import FILE "),
+        ("wide.csv", ("\n" * 60_000 + "id,answer\nq001,b\n").encode("utf-16"), "`edu-rag import FILE "),
+        ("braces.trec", b"{q001} Q0 p1 1 0.5 x\n", "`edu-rag score --run "),
         ("a run; x.trec", b"q001 Q0 p1 1 0.5 x\n", f"`edu-rag score --run '{tmp_path / 'a run; x.trec'}'`"),
     ):
         (tmp_path / name).write_bytes(content)
