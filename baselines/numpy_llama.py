@@ -14,31 +14,25 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from baselines.gguf_file import GgufFile
-from baselines.prompts.generate import Generated, Likelihoods, NextToken, words_of
-from baselines.prompts.prompt import FilledPrompt
-from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
+from baselines.gguf_language import GgufLanguageModel, Tree, has_known_words, missing, n_threads, unreadable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float32]
-    Integers = NDArray[np.int64]
 
-THREADS_VARIABLE = "EDU_RAG_THREADS"
 MOST_THREADS = 8
 """Of the cores, unless $EDU_RAG_THREADS says more: products this small gain nothing from others."""
 QUERIES_AT_ONCE = 256
 """Tokens whose attention is held at once: of ten pages it would take gigabytes."""
 PLACES_AT_ONCE = 128
 """Tokens whose logits are held at once, 0.2 MB each."""
-_SPECIAL = 3
-"""The type of a token in a GGUF file that is a mark, such as the end of a turn."""
 
 
 class _Layer(NamedTuple):
@@ -63,14 +57,6 @@ class _Shape(NamedTuple):
     turn: Array
 
 
-class _Tree(NamedTuple):
-    """Tokens to read in one pass: `positions`, and `may_see[i, j]`: whether token i attends to token j."""
-
-    ids: list[int]
-    positions: Integers
-    may_see: NDArray[np.bool_]
-
-
 Cache = list[tuple["Array", "Array"]]
 """Keys and values of each layer, of the shape (heads, tokens, width)."""
 
@@ -80,8 +66,8 @@ def can_read(file: GgufFile) -> bool:
     said = file.settings
     return (
         said.get("general.architecture") == "llama"
-        and said.get("tokenizer.ggml.model") == "gpt2"
-        and said.get("tokenizer.ggml.pre") == "smollm"
+        and has_known_words(file)
+        and said["tokenizer.ggml.pre"] == "smollm"
         and "output.weight" not in file.names
         and not any(name.startswith("llama.rope.scaling") for name in said)
     )
@@ -141,10 +127,6 @@ def _attended(queries: Array, keys: Array, values: Array, may_see: NDArray[np.bo
     return np.concatenate(parts)
 
 
-def _missing(error: ImportError) -> MissingExtraError:
-    return MissingExtraError("language model", f"{error.name} is not installed", "pip install 'edu-rag-bench[llm]'")
-
-
 class _Threads:
     """Several threads, each of which computes some columns or some rows of a result.
 
@@ -157,7 +139,7 @@ class _Threads:
             import numpy  # noqa: F401, ICN001 - the limit reaches libraries that are loaded
             from threadpoolctl import threadpool_limits
         except ImportError as error:
-            raise _missing(error) from None
+            raise missing(error) from None
         threadpool_limits(1, user_api="blas")
         self._n, self._process = n_threads, os.getpid()
         self._pool: ThreadPoolExecutor | None = None
@@ -230,7 +212,7 @@ class _Network:
             *(_laid_out(weights(f"ffn_{part}")) for part in ("gate", "up", "down")),
         )
 
-    def read(self, tree: _Tree, past: Cache | None = None) -> tuple[Array, Cache]:
+    def read(self, tree: Tree, past: Cache | None = None) -> tuple[Array, Cache]:
         """The features of the last layer, one row a token, and the cache for the tokens that follow."""
         import numpy as np
 
@@ -298,126 +280,20 @@ class _Network:
             yield from logits - np.log(np.exp(logits).sum(axis=1, keepdims=True, dtype=np.float64))
 
 
-def _line(ids: Sequence[int], n_past: int = 0) -> _Tree:
-    """Tokens that each see all before them."""
-    import numpy as np
-
-    positions = np.arange(n_past, n_past + len(ids))
-    return _Tree(list(ids), positions, np.arange(n_past + len(ids)) <= positions[:, None])
-
-
-def _branches(prefix: Sequence[int], rows: Sequence[Sequence[int]]) -> _Tree:
-    """A prefix, and rows of tokens that each see the prefix and their own row."""
-    import numpy as np
-
-    ids = [*prefix, *(token for row in rows for token in row)]
-    owner = np.repeat(np.arange(len(rows) + 1), [len(prefix), *(len(row) for row in rows)])
-    positions = np.concatenate([np.arange(len(prefix)), *(len(prefix) + np.arange(len(row)) for row in rows)])
-    same = (owner[:, None] == owner) | (owner == 0)
-    return _Tree(ids, positions, same & (positions <= positions[:, None]))
-
-
-def _tokenizer(file: GgufFile) -> Any:
-    """The tokens of the file, cut as transformers cuts them from it (without SmolLM2's rule for digits)."""
-    try:
-        from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    except ImportError as error:
-        raise _missing(error) from None
-    words = file.settings["tokenizer.ggml.tokens"]
-    merges = [tuple(merge.split(" ", 1)) for merge in file.settings["tokenizer.ggml.merges"]]
-    known = set(words)
-    if not all(len(merge) == 2 and known.issuperset((*merge, "".join(merge))) for merge in merges):
-        raise ValueError("a merge of words that are not in the vocabulary")
-    made = Tokenizer(models.BPE({word: number for number, word in enumerate(words)}, merges))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    kinds = file.settings["tokenizer.ggml.token_type"]
-    marks = [word for word, kind in zip(words, kinds, strict=True) if kind == _SPECIAL]
-    made.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in marks])
-    return made
-
-
-def _template(said: str | None) -> Any:
-    """The chat template, which comes with the model, in Jinja's sandbox; None where the file has none."""
-    from jinja2 import TemplateError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    if not said:
-        return None
-    try:
-        return ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(said)
-    except TemplateError as error:
-        raise ValueError(f"chat template: {error}") from None
-
-
-def _n_threads(asked: int | None) -> int:
-    said = os.environ.get(THREADS_VARIABLE)
-    if asked or not said:
-        return asked or min(MOST_THREADS, os.cpu_count() or 1)
-    if not (said.isascii() and said.isdigit() and int(said[:9]) > 0):
-        raise ConfigError(THREADS_VARIABLE, f"{said[:40]!r} is not a number of threads", "give 1 or more")
-    return int(said[:9])
-
-
-class NumpyLlama:
+class NumpyLlama(GgufLanguageModel):
     """A language model (baselines.prompts.generate) of a GGUF file that `can_read` accepts."""
 
     def __init__(self, file: GgufFile, *, threads: int | None = None) -> None:
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        pool = _Threads(_n_threads(threads))
+        pool = _Threads(n_threads(threads, most=MOST_THREADS))
+        super().__init__(file)
         try:
-            self._tokenizer = _tokenizer(file)
             self._network = _Network(file, pool)
-            self._end = int(file.settings["tokenizer.ggml.eos_token_id"])
-            self._chat = _template(file.settings.get("tokenizer.chat_template"))
         except (KeyError, ValueError, TypeError, ArithmeticError) as error:
-            raise SubmissionError(file.path, f"cannot be read ({error!r})", "give a whole GGUF file") from None
+            raise unreadable(file, error) from None
 
-    def ids(self, text: str) -> list[int]:
-        """The tokens of a text. Marks such as `<|im_end|>` in it are one token each."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
-
-    def prompt_ids(self, prompt: FilledPrompt) -> list[int]:
-        """The token ids that the model reads for a prompt: by its chat template, or plain where it has none."""
-        if self._chat is None:
-            return self.ids(prompt.plain)
-        turns = [{"role": "system", "content": prompt.system}] if prompt.system else []
-        turns.append({"role": "user", "content": prompt.user})
-        return self.ids(self._chat.render(messages=turns, add_generation_prompt=True))
-
-    def generate(self, prompt: FilledPrompt, max_new_tokens: int) -> Generated:
-        """Generate greedily, at most `max_new_tokens`, until the model ends its turn."""
-        ids = self.prompt_ids(prompt)
-        new: list[int] = []
-        features, cache = self._network.read(_line(ids))
-        while True:
-            token = int(next(self._network.logprobs(features[-1:])).argmax())
-            new.append(token)
-            if token == self._end or len(new) == max_new_tokens:
-                break
-            features, cache = self._network.read(_line([token], len(ids) + len(new) - 1), cache)
-        return Generated(self._tokenizer.decode(new, skip_special_tokens=True), len(ids), len(new))
-
-    def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
-        """How likely the answer starts with each text: exact, over the tokens that say it (generate.LanguageModel)."""
-        import numpy as np
-
-        ids = self.prompt_ids(prompt)
-        table = next(self._network.logprobs(self._network.read(_line(ids))[0][-1:]))
-        found = [float(np.logaddexp.reduce(table[words_of(text, self.ids)], initial=-np.inf)) for text in texts]
-        return NextToken(found, len(ids))
-
-    def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
-        """Log-probabilities of each continuation's tokens after the prefix. All are read in one pass.
-
-        Prefix and continuation are cut into tokens apart, so that all continuations follow the same prefix.
-        """
-        start, rows = self.ids(prefix), [self.ids(text) for text in continuations]
-        if not start or not all(rows):
-            raise SubmissionError("likelihood", "prefix or continuation is empty", "give each at least one token")
-        features, _ = self._network.read(_branches(start, [row[:-1] for row in rows]))
-        first = next(self._network.logprobs(features[len(start) - 1 : len(start)]))
-        later = self._network.logprobs(features[len(start) :])
-        logprobs = [[float(first[row[0]]), *(float(next(later)[token]) for token in row[1:])] for row in rows]
-        return Likelihoods(logprobs, len(start) + sum(len(row) for row in rows))
+    def _last_logprobs(self, tree: Tree, n: int, past: list[Any]) -> Iterator[Array]:
+        features, past[:] = self._network.read(tree, past or None)
+        start = len(features) - n
+        # The first alone: a product with fewer or more rows may be rounded in another way.
+        yield from self._network.logprobs(features[start : start + 1])
+        yield from self._network.logprobs(features[start + 1 :])

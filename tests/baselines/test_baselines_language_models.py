@@ -29,10 +29,11 @@ import edu_rag
 from baselines import gguf_model, llm, local_model
 from baselines.edu_rag_paper import Context, assemble, vanilla
 from baselines.gguf_file import GgufFile
+from baselines.gguf_language import line, n_threads
 from baselines.gguf_model import LocalModel, _parsed_once
 from baselines.llm import ServerModel
 from baselines.models import KNOWN, locate
-from baselines.numpy_llama import NumpyLlama, _line, _n_threads, _Threads
+from baselines.numpy_llama import NumpyLlama, _Threads
 from baselines.prompts.generate import answer_with
 from baselines.prompts.prompt import FilledPrompt, load_prompt
 from edu_rag.errors import ConfigError, NoReplyError, SubmissionError
@@ -90,7 +91,7 @@ def llama_server() -> Iterator[str]:
 
 def naive_logprobs(model: NumpyLlama, ids: list[int]) -> list[float]:
     """The log-probability of each token but the first, from one pass over the whole sequence with nothing shared."""
-    tables = model._network.logprobs(model._network.read(_line(ids))[0])
+    tables = model._network.logprobs(model._network.read(line(ids))[0])
     return [float(table[token]) for table, token in zip(tables, ids[1:], strict=False)]
 
 
@@ -350,7 +351,7 @@ def test_a_gguf_file_with_an_odd_alignment_is_refused(tmp_path: Path, value: byt
 def test_a_number_of_threads_that_is_none_is_one_line(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDU_RAG_THREADS", said)
     with pytest.raises(ConfigError, match="EDU_RAG_THREADS: '"):
-        _n_threads(None)
+        n_threads(None)
 
 
 @needs_smollm2
@@ -406,7 +407,7 @@ def test_likelihoods_of_a_real_server_are_those_of_the_process(llama_server: str
 @needs_smollm2
 def test_the_likelihood_of_a_first_token_is_exact_in_the_process(smollm2: NumpyLlama) -> None:
     prompt = load_prompt("letter-vanilla-v1").fill(easy_questions()[0][0])
-    table = next(smollm2._network.logprobs(smollm2._network.read(_line(smollm2.prompt_ids(prompt)))[0][-1:]))
+    table = next(smollm2._network.logprobs(smollm2._network.read(line(smollm2.prompt_ids(prompt)))[0][-1:]))
     found = smollm2.next_token_logprobs(prompt, ["a", "Yes", "two words of no token"])
     for text, value in zip(("a", "Yes"), found.logprobs, strict=False):
         forms = {space + form for space in ("", " ") for form in (text, text.upper(), text.lower())}

@@ -1,0 +1,136 @@
+"""A GGUF model through OpenVINO, in this process: twice the prompt tokens a second of llama.cpp on processors with VNNI.
+
+OpenVINO reads the file itself, in ten seconds. Its matrix products take eight-bit activations, and it rounds the zero
+points of 4-bit weights to integers, so that an answer may differ from the other back ends' and from one processor to
+another: a system names the back end it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from baselines.gguf_file import GgufFile
+from baselines.gguf_language import GgufLanguageModel, Tree, has_known_words, missing, n_threads
+from baselines.models import locate
+from edu_rag.errors import SubmissionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+TOKENS_AT_ONCE = 512
+"""Tokens that are read at once: their logits take 0.6 MB each where all of them are wanted."""
+_REMEDY = 'set back_end = "llama.cpp" or "transformers"'
+_INPUTS = {"inp_tokens", "inp_pos", "inp_out_ids", "inp_kv_idx", "self_kq_mask", "token_len_per_seq"}
+_CACHE = "cache_"
+"""How the names of the inputs begin that hold the keys and values of tokens that were read before."""
+
+
+def _append_to_caches(model: Any) -> Any:
+    """The network with caches that grow: in OpenVINO 2026.4 writing into them fails unless they become states.
+
+    Its outputs are the logits and, in the order of the inputs, the caches.
+    """
+    import openvino
+    from openvino import opset13 as operations
+
+    grown: dict[str, Any] = {}
+    for write in model.get_ops():
+        if write.get_type_name() == "ScatterUpdate" and write.get_friendly_name().startswith("SetRows_"):
+            cache, rows = write.input_value(0), write.input_value(2).get_node().input_value(0)
+            longer = operations.concat([cache, rows], 1)
+            for reader in write.output(0).get_target_inputs():
+                reader.replace_source_output(longer.output(0))
+            grown[cache.get_node().get_friendly_name()] = longer
+    inputs = model.get_parameters()
+    caches = [one.get_friendly_name() for one in inputs if one.get_friendly_name().startswith(_CACHE)]
+    return openvino.Model([model.get_results()[0], *(grown[name] for name in caches)], inputs)
+
+
+def _network(path: Path, threads: int) -> Any:
+    """The compiled network of a GGUF file. Raises SubmissionError or MissingExtraError."""
+    try:
+        import openvino
+        from openvino.frontend import FrontEndManager
+    except ImportError as error:
+        raise missing(error, "openvino") from None
+    settings = {
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "ENABLE_HYPER_THREADING": True,  # else it takes fewer threads than it was given
+        "ENABLE_CPU_PINNING": False,  # several systems may run on this machine
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    try:
+        reader = FrontEndManager().load_by_framework("gguf")
+        model = reader.convert(reader.load(str(path)))
+        others = {one.get_friendly_name() for one in model.get_parameters()} - _INPUTS
+        unknown = sorted(name for name in others if not name.startswith(_CACHE))
+        if unknown:
+            raise SubmissionError(path, f"its network has inputs that we do not know ({', '.join(unknown)})", _REMEDY)
+        return openvino.Core().compile_model(_append_to_caches(model), "CPU", settings)
+    except (RuntimeError, KeyError, IndexError) as error:
+        said = " ".join(str(error).split())[-300:]
+        raise SubmissionError(path, f"OpenVINO cannot load it ({said})", _REMEDY) from None
+
+
+class OpenVinoModel(GgufLanguageModel):
+    """A GGUF file's model, computed by OpenVINO on the CPU; threads: EDU_RAG_THREADS, or all cores."""
+
+    def __init__(self, name: str, *, threads: int | None = None) -> None:
+        path = locate(name)
+        if not isinstance(path, Path) or path.is_dir():
+            raise SubmissionError(f"model {name}", "is not a GGUF file", "OpenVINO reads GGUF files only")
+        file = GgufFile(path)
+        if not has_known_words(file):
+            kind = "/".join(str(file.settings.get(f"tokenizer.ggml.{part}")) for part in ("model", "pre"))
+            raise SubmissionError(path, f"its tokens are of a kind that we do not make ({kind})", _REMEDY)
+        super().__init__(file)
+        network = _network(path, n_threads(threads))
+        shapes = {one.any_name: one.partial_shape for one in network.inputs}
+        self._caches = {
+            name: (1, 0, shape[2].get_length(), shape[3].get_length())
+            for name, shape in shapes.items()
+            if name.startswith(_CACHE)
+        }
+        self._inputs = shapes.keys()
+        self._request = network.create_infer_request()
+
+    def _last_logprobs(self, tree: Tree, n: int, past: list[Any]) -> Iterator[Array]:
+        import numpy as np
+
+        n_past = tree.may_see.shape[1] - len(tree.ids)
+        first = len(tree.ids) - n
+        for start in range(0, len(tree.ids), TOKENS_AT_ONCE):
+            end = min(start + TOKENS_AT_ONCE, len(tree.ids))
+            wanted = range(max(first, start), end)
+            logits, past[:] = self._read(tree, slice(start, end), n_past + end, wanted or range(end - 1, end), past)
+            for row in logits[: len(wanted)]:
+                row -= row.max()
+                yield row - np.log(np.exp(row).sum(dtype=np.float64)).astype(np.float32)
+
+    def _read(self, tree: Tree, some: slice, n_seen: int, wanted: range, past: list[Any]) -> tuple[Array, list[Any]]:
+        """The logits after the wanted tokens, of a part of a tree that is read after the parts before it."""
+        import numpy as np
+
+        def row(values: Any) -> Any:
+            return np.array(values, np.int32)[None, None, None]
+
+        n = some.stop - some.start
+        given = {
+            "inp_tokens": row(tree.ids[some]),
+            "inp_pos": row(tree.positions[some]),
+            "inp_out_ids": row([place - some.start for place in wanted]),
+            "inp_kv_idx": row(range(n_seen - n, n_seen)),
+            "self_kq_mask": np.where(tree.may_see[some, :n_seen], np.float32(0), np.float32(-np.inf))[None, None],
+            "token_len_per_seq": np.array([n], np.int64),
+        }
+        caches = past or [np.zeros(shape, np.float16) for shape in self._caches.values()]
+        given |= dict(zip(self._caches, caches, strict=True))
+        found = self._request.infer({name: given[name] for name in self._inputs})
+        logits, *grown = (np.array(found[place]) for place in range(len(found)))
+        return logits[0, 0], grown
