@@ -31,6 +31,10 @@ def open_model(choice: ModelChoice) -> LanguageModel:
         from baselines.llama_cpp import LlamaCppModel
 
         return LlamaCppModel(choice.name)
+    if choice.back_end == "openvino":
+        from baselines.openvino_model import OpenVinoModel
+
+        return OpenVinoModel(choice.name)
     from baselines.gguf_model import LocalModel
 
     return LocalModel(choice.name, precision=choice.precision)

@@ -1,4 +1,4 @@
-"""A GGUF model through OpenVINO, in this process: twice the prompt tokens a second of llama.cpp on processors with VNNI.
+"""A GGUF model through OpenVINO in this process: on processors with VNNI twice as fast as llama.cpp, or faster.
 
 OpenVINO reads the file itself, in ten seconds. Its matrix products take eight-bit activations, and it rounds the zero
 points of 4-bit weights to integers, so that an answer may differ from the other back ends' and from one processor to
@@ -7,6 +7,7 @@ another: a system names the back end it uses.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,11 +54,19 @@ def _append_to_caches(model: Any) -> Any:
 
 def _network(path: Path, threads: int) -> Any:
     """The compiled network of a GGUF file. Raises SubmissionError or MissingExtraError."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # else the import reports itself to Intel
     try:
         import openvino
-        from openvino.frontend import FrontEndManager
+        from openvino import frontend
     except ImportError as error:
         raise missing(error, "openvino") from None
+    failures = (
+        frontend.GeneralFailure,
+        frontend.InitializationFailure,
+        frontend.NotImplementedFailure,
+        frontend.OpConversionFailure,
+        frontend.OpValidationFailure,
+    )
     settings = {
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
@@ -66,16 +75,16 @@ def _network(path: Path, threads: int) -> Any:
         "INFERENCE_PRECISION_HINT": "f32",
     }
     try:
-        reader = FrontEndManager().load_by_framework("gguf")
+        reader = frontend.FrontEndManager().load_by_framework("gguf")
         model = reader.convert(reader.load(str(path)))
         others = {one.get_friendly_name() for one in model.get_parameters()} - _INPUTS
         unknown = sorted(name for name in others if not name.startswith(_CACHE))
         if unknown:
             raise SubmissionError(path, f"its network has inputs that we do not know ({', '.join(unknown)})", _REMEDY)
         return openvino.Core().compile_model(_append_to_caches(model), "CPU", settings)
-    except (RuntimeError, KeyError, IndexError) as error:
-        said = " ".join(str(error).split())[-300:]
-        raise SubmissionError(path, f"OpenVINO cannot load it ({said})", _REMEDY) from None
+    except (RuntimeError, KeyError, IndexError, *failures) as error:
+        said = str(error).strip().splitlines()[-1]
+        raise SubmissionError(path, f"OpenVINO cannot load it ({said})", f"give a whole file, or {_REMEDY}") from None
 
 
 class OpenVinoModel(GgufLanguageModel):
@@ -90,15 +99,15 @@ class OpenVinoModel(GgufLanguageModel):
             kind = "/".join(str(file.settings.get(f"tokenizer.ggml.{part}")) for part in ("model", "pre"))
             raise SubmissionError(path, f"its tokens are of a kind that we do not make ({kind})", _REMEDY)
         super().__init__(file)
-        network = _network(path, n_threads(threads))
-        shapes = {one.any_name: one.partial_shape for one in network.inputs}
+        self.network = _network(path, n_threads(threads))
+        shapes = {one.any_name: one.partial_shape for one in self.network.inputs}
         self._caches = {
             name: (1, 0, shape[2].get_length(), shape[3].get_length())
             for name, shape in shapes.items()
             if name.startswith(_CACHE)
         }
         self._inputs = shapes.keys()
-        self._request = network.create_infer_request()
+        self._request = self.network.create_infer_request()
 
     def _last_logprobs(self, tree: Tree, n: int, past: list[Any]) -> Iterator[Array]:
         import numpy as np
@@ -110,8 +119,8 @@ class OpenVinoModel(GgufLanguageModel):
             wanted = range(max(first, start), end)
             logits, past[:] = self._read(tree, slice(start, end), n_past + end, wanted or range(end - 1, end), past)
             for row in logits[: len(wanted)]:
-                row -= row.max()
-                yield row - np.log(np.exp(row).sum(dtype=np.float64)).astype(np.float32)
+                best = row.max()
+                yield row - best - np.float32(np.log(np.exp(row - best).sum(dtype=np.float64)))
 
     def _read(self, tree: Tree, some: slice, n_seen: int, wanted: range, past: list[Any]) -> tuple[Array, list[Any]]:
         """The logits after the wanted tokens, of a part of a tree that is read after the parts before it."""

@@ -60,7 +60,7 @@ class ModelChoice:
     """
 
     name: str
-    back_end: Literal["transformers", "llama.cpp", "server"] = "transformers"
+    back_end: Literal["transformers", "llama.cpp", "openvino", "server"] = "transformers"
     precision: Precision = "float32"
     style: StyleName = "likelihood"
     prompts: tuple[str, str] | None = None

@@ -38,6 +38,7 @@ FIXTURES = {
     "in_models": "model",
     "smollm2": "model",
     "by_numpy": "model",
+    "by_openvino": "model",
     "by_transformers": "model",
 }
 """Fixtures that need something, and the marker of each."""

