@@ -1,10 +1,11 @@
 """A language model on a CPU: seconds a question and prompt tokens a second, by back end and precision.
 
     python bench/model_speed.py --dataset RUNS/open-textbooks --model FILE.gguf [--questions 40] [--split test]
+        [--back-end llama.cpp openvino]
 
 The system is the EDU-RAG paper's: the ten sentences that are closest to the question, one generated token. The
 sentences are found before the clock starts. Each back end answers the same questions in the same order; `same` counts
-answers that equal those of transformers in float32. llama.cpp's are not counted as tokens by the same rule.
+answers that equal those of the first back end in the table. llama.cpp's are not counted as tokens by the same rule.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from baselines.edu_rag_paper import Context, closest_sentences
 from baselines.embed import Encoder
 from baselines.gguf_model import LocalModel
 from baselines.llama_cpp import LlamaCppModel
+from baselines.openvino_model import OpenVinoModel
 from baselines.prompts.generate import LanguageModel, answer_with
 from edu_rag.serve import SystemQuestion
 
@@ -29,6 +31,7 @@ BACK_ENDS: dict[str, Callable[[str], LanguageModel]] = {
     "transformers, float32": LocalModel,
     "transformers, bfloat16": lambda name: LocalModel(name, precision="bfloat16"),
     "llama.cpp": LlamaCppModel,
+    "openvino": OpenVinoModel,
 }
 
 
@@ -60,6 +63,7 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--split", default="test")
     parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--back-end", nargs="+", choices=list(BACK_ENDS), default=list(BACK_ENDS), metavar="NAME")
     given = parser.parse_args()
     retrieve = closest_sentences(Encoder.default())
     asked = [(one, retrieve(one)) for one in asked_of(given.dataset, given.split, given.questions)]
@@ -67,8 +71,8 @@ def main() -> None:
     print("| back end | s to load | s a question | prompt tokens a question | prompt tokens/s | same answers |")
     print("|---|---|---|---|---|---|")
     reference: list[str | None] = []
-    for name, open_model in BACK_ENDS.items():
-        found = timed(open_model, given.model, asked)
+    for name in given.back_end:
+        found = timed(BACK_ENDS[name], given.model, asked)
         reference = reference or found.answers
         same = sum(one == other for one, other in zip(found.answers, reference, strict=True))
         per_question, tokens = found.seconds / len(asked), found.n_tokens / len(asked)

@@ -39,6 +39,7 @@ FIXTURES = {
     "smollm2": "model",
     "by_numpy": "model",
     "by_openvino": "model",
+    "qwen2": "model",
     "by_transformers": "model",
 }
 """Fixtures that need something, and the marker of each."""
@@ -48,6 +49,7 @@ WORDS = {
         "LocalModel(",
         "local_model(",
         "LlamaCppModel(",
+        "OpenVinoModel(",
         "Encoder(",
         "Encoder.default",
         "SentenceTransformer(",
@@ -85,7 +87,10 @@ def pytest_xdist_auto_num_workers() -> int:
 
 WITH_PYTORCH = {
     *(f"tests/baselines/test_baselines_{name}.py" for name in ("chunk", "classify", "embed", "embed_back_ends")),
-    *(f"tests/baselines/test_baselines_{name}.py" for name in ("graph", "language_models", "rerank", "verify")),
+    *(
+        f"tests/baselines/test_baselines_{name}.py"
+        for name in ("graph", "language_models", "openvino", "rerank", "verify")
+    ),
     *("tests/test_batch_server.py", "tests/test_paper_training.py"),
     *("tests/builder/test_builder_embedded_support.py", "tests/builder/test_builder_evidence_methods.py"),
 }
