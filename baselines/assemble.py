@@ -34,7 +34,7 @@ def open_model(choice: ModelChoice) -> LanguageModel:
     if choice.back_end == "openvino":
         from baselines.openvino_model import OpenVinoModel
 
-        return OpenVinoModel(choice.name)
+        return OpenVinoModel(choice.name, precision=choice.precision)
     from baselines.gguf_model import LocalModel
 
     return LocalModel(choice.name, precision=choice.precision)

@@ -36,9 +36,9 @@ def _model_faults(choice: ModelChoice) -> Iterator[EduRagError]:
             load_prompt(name)
     except EduRagError as error:
         yield error
-    if choice.precision != "float32" and choice.back_end != "transformers":
+    if choice.precision != "float32" and choice.back_end not in ("transformers", "openvino"):
         what = f"back end {choice.back_end!r} has no precision to choose"
-        yield ConfigError("parts.model.precision", what, 'leave it out, or set back_end = "transformers"')
+        yield ConfigError("parts.model.precision", what, 'leave it out, or set back_end = "transformers" or "openvino"')
     for key in ("abstain_below", "abstain_margin"):
         if getattr(choice, key) > 0 and choice.style not in RANKINGS:
             what = f"style {choice.style!r} has no confidence"

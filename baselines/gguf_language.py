@@ -1,6 +1,6 @@
-"""What the language models of GGUF files share that run in this process without transformers: words and readings.
+"""Language models that run a GGUF file without transformers: its tokens, its prompts, and the three ways to ask.
 
-A model reads a tree of tokens: a prompt and all its continuations in one pass, each token blind for other branches.
+A model reads a tree of tokens: a prompt and all its continuations in one pass. A token does not see other branches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 THREADS_VARIABLE = "EDU_RAG_THREADS"
 _SPECIAL, _OWN = 3, 4
-"""Types of a token in a GGUF file that is cut out of a text as a whole: a mark, such as the end of a turn; a word."""
+"""Types of tokens that are never cut: a mark, such as the end of a turn, and a word that a user of the model added."""
 _QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
@@ -129,7 +129,7 @@ def has_known_words(file: GgufFile) -> bool:
 
 
 class GgufLanguageModel(ABC):
-    """A language model (baselines.prompts.generate) of a GGUF file of which `has_known_words` is true."""
+    """A language model (baselines.prompts.generate) of a GGUF file for which `has_known_words` is true."""
 
     def __init__(self, file: GgufFile) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

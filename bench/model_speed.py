@@ -1,7 +1,7 @@
 """A language model on a CPU: seconds a question and prompt tokens a second, by back end and precision.
 
     python bench/model_speed.py --dataset RUNS/open-textbooks --model FILE.gguf [--questions 40] [--split test]
-        [--back-end llama.cpp openvino]
+        [--back-end llama.cpp "openvino, bfloat16"]
 
 The system is the EDU-RAG paper's: the ten sentences that are closest to the question, one generated token. The
 sentences are found before the clock starts. Each back end answers the same questions in the same order; `same` counts
@@ -31,7 +31,8 @@ BACK_ENDS: dict[str, Callable[[str], LanguageModel]] = {
     "transformers, float32": LocalModel,
     "transformers, bfloat16": lambda name: LocalModel(name, precision="bfloat16"),
     "llama.cpp": LlamaCppModel,
-    "openvino": OpenVinoModel,
+    "openvino, float32": OpenVinoModel,
+    "openvino, bfloat16": lambda name: OpenVinoModel(name, precision="bfloat16"),
 }
 
 

@@ -85,6 +85,13 @@ def test_a_text_that_is_read_in_parts_has_the_probabilities_of_one_that_is_read_
         assert one == pytest.approx(other, abs=0.01)
 
 
+def test_in_bfloat16_the_probabilities_are_nearly_those_of_float32(by_openvino: OpenVinoModel, qwen2: Path) -> None:
+    rough = open_model(ModelChoice(name=str(qwen2), back_end="openvino", precision="bfloat16"))
+    ours, theirs = (model.likelihoods(LONG, CONTINUATIONS) for model in (rough, by_openvino))
+    for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
+        assert one == pytest.approx(other, abs=0.5)
+
+
 def test_weights_in_4_bits_give_nearly_the_probabilities_of_transformers(tmp_path: Path) -> None:
     short = write_short(Path(locate("smollm2-135m")), tmp_path / "short.gguf", n_layers=2, n_tokens=3_000)
     ours, theirs = (
@@ -92,7 +99,7 @@ def test_weights_in_4_bits_give_nearly_the_probabilities_of_transformers(tmp_pat
         for model in (OpenVinoModel(str(short)), LocalModel(str(short), threads=1))
     )
     for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
-        assert one == pytest.approx(other, abs=0.5)
+        assert one == pytest.approx(other, abs=0.05)
 
 
 def test_it_computes_with_as_many_threads_as_are_asked_for(qwen2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
