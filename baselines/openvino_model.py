@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 TOKENS_AT_ONCE = 512
 """Tokens that are read at once: their logits take 0.6 MB each where all of them are wanted."""
+LENGTHS = 32
+"""Tokens that are read at once are filled up to a multiple of this: OpenVINO keeps about a megabyte for each length."""
 _REMEDY = 'set back_end = "llama.cpp" or "transformers"'
 _INPUTS = {"inp_tokens", "inp_pos", "inp_out_ids", "inp_kv_idx", "self_kq_mask", "token_len_per_seq"}
 _CACHE = "cache_"
@@ -135,20 +137,25 @@ class OpenVinoModel(GgufLanguageModel):
         """The logits after the wanted tokens, of a part of a tree that is read after the parts before it."""
         import numpy as np
 
-        def row(values: Any) -> Any:
-            return np.array(values, np.int32)[None, None, None]
-
         n = some.stop - some.start
+        n_more = -n % LENGTHS if n > 1 else 0
+
+        def row(values: Any) -> Any:
+            return np.array([*values, *[0] * n_more], np.int32)[None, None, None]
+
+        mask = np.full((n + n_more, n_seen + n_more), -np.inf, np.float32)
+        mask[:n, :n_seen][tree.may_see[some, :n_seen]] = 0
+        mask[n:, n_seen:] = 0  # the tokens that fill up see one another: without any the result would be NaN
         given = {
             "inp_tokens": row(tree.ids[some]),
             "inp_pos": row(tree.positions[some]),
-            "inp_out_ids": row([place - some.start for place in wanted]),
+            "inp_out_ids": np.array([place - some.start for place in wanted], np.int32)[None, None, None],
             "inp_kv_idx": row(range(n_seen - n, n_seen)),
-            "self_kq_mask": np.where(tree.may_see[some, :n_seen], np.float32(0), np.float32(-np.inf))[None, None],
-            "token_len_per_seq": np.array([n], np.int64),
+            "self_kq_mask": mask[None, None],
+            "token_len_per_seq": np.array([n + n_more], np.int64),
         }
         caches = past or [np.zeros(shape, np.float16) for shape in self._caches.values()]
         given |= dict(zip(self._caches, caches, strict=True))
         found = self._request.infer({name: given[name] for name in self._inputs})
-        logits, *grown = (np.array(found[place]) for place in range(len(found)))
-        return logits[0, 0], grown
+        logits, *grown = (found[place] for place in range(len(found)))
+        return np.array(logits[0, 0]), [np.array(cache[:, :n_seen]) for cache in grown]
