@@ -104,7 +104,8 @@ def _tokenizer(file: GgufFile) -> Any:
         made.pre_tokenizer = pre_tokenizers.Sequence([cut, letters])
     made.decoder = decoders.ByteLevel()
     kinds = file.settings["tokenizer.ggml.token_type"]
-    whole = [(word, kind == _SPECIAL) for word, kind in zip(words, kinds, strict=True) if kind in (_SPECIAL, _OWN)]
+    cut_out = (_SPECIAL, _OWN) if file.settings["tokenizer.ggml.pre"] == "qwen2" else (_SPECIAL,)
+    whole = [(word, kind == _SPECIAL) for word, kind in zip(words, kinds, strict=True) if kind in cut_out]
     made.add_tokens([AddedToken(word, special=special, normalized=False) for word, special in whole])
     return made
 
@@ -137,12 +138,13 @@ class GgufLanguageModel(ABC):
             self._tokenizer = _tokenizer(file)
             self._end = int(file.settings["tokenizer.ggml.eos_token_id"])
             self._chat = _template(file.settings.get("tokenizer.chat_template"))
+            self._path = file.path
         except (KeyError, ValueError, TypeError, ArithmeticError) as error:
             raise unreadable(file, error) from None
 
     @abstractmethod
     def _last_logprobs(self, tree: Tree, n: int, past: list[Any]) -> Iterator[Array]:
-        """Read a tree of tokens after those of `past` (empty: none), and add them to `past` before the first row.
+        """Read a tree of tokens after those of `past` (empty: none), and add them to `past`, all before the last row.
 
         Rows of log-probabilities of all words, after each of the last `n` tokens.
         """
@@ -154,11 +156,17 @@ class GgufLanguageModel(ABC):
 
     def prompt_ids(self, prompt: FilledPrompt) -> list[int]:
         """The token ids that the model reads for a prompt: by its chat template, or plain where it has none."""
+        import jinja2
+
         if self._chat is None:
             return self.ids(prompt.plain)
         turns = [{"role": "system", "content": prompt.system}] if prompt.system else []
         turns.append({"role": "user", "content": prompt.user})
-        return self.ids(self._chat.render(messages=turns, add_generation_prompt=True))
+        try:
+            return self.ids(self._chat.render(messages=turns, add_generation_prompt=True))
+        except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            said = f"its chat template cannot be filled in ({error})"
+            raise SubmissionError(self._path, said, 'set back_end = "transformers" or "llama.cpp"') from None
 
     def generate(self, prompt: FilledPrompt, max_new_tokens: int) -> Generated:
         """Generate greedily, at most `max_new_tokens`, until the model ends its turn."""

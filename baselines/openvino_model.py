@@ -1,20 +1,22 @@
-"""A GGUF model through OpenVINO in this process: in bfloat16 twice as fast as llama.cpp, where the processor has it.
+"""A GGUF model through OpenVINO in this process: in bfloat16 it reads prompts faster than llama.cpp.
 
-OpenVINO reads the file itself, in ten seconds. The weights are those of the file, and the activations have the
-precision that is asked for; keys and values have 16 bits. In bfloat16 answers may differ from one processor to another:
-a system names the back end that it uses.
+OpenVINO reads the file itself. The weights are those of the file, and the activations have the precision that is asked
+for; keys and values have 16 bits. In bfloat16 answers may differ from one processor to another: a system names the back
+end that it uses.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baselines.gguf_file import GgufFile
-from baselines.gguf_language import GgufLanguageModel, Tree, has_known_words, missing, n_threads
+from baselines.gguf_language import GgufLanguageModel, Tree, has_known_words, line, missing, n_threads
 from baselines.models import Precision, locate
 from edu_rag.errors import SubmissionError
 
@@ -26,12 +28,49 @@ if TYPE_CHECKING:
 
 TOKENS_AT_ONCE = 512
 """Tokens that are read at once: their logits take 0.6 MB each where all of them are wanted."""
-LENGTHS = 32
-"""Tokens that are read at once are filled up to a multiple of this: OpenVINO keeps about a megabyte for each length."""
+LENGTHS, CACHE_LENGTHS = 32, 64
+"""Tokens that are read at once, and those that were read before, are filled up to multiples of these: OpenVINO keeps
+about a megabyte for each length that it meets.
+"""
 _REMEDY = 'set back_end = "llama.cpp" or "transformers"'
 _INPUTS = {"inp_tokens", "inp_pos", "inp_out_ids", "inp_kv_idx", "self_kq_mask", "token_len_per_seq"}
 _CACHE = "cache_"
 """How the names of the inputs begin that hold the keys and values of tokens that were read before."""
+_BFLOAT16 = re.compile(r"\b(?:avx512_bf16|amx_bf16|bf16)\b")
+_PROCESSOR = Path("/proc/cpuinfo")
+_SIZES = ("block_count", "embedding_length", "attention.head_count", "attention.head_count_kv")
+
+
+def has_bfloat16(processor: Path = _PROCESSOR) -> bool:
+    """Whether this processor computes in bfloat16; False where the system does not say.
+
+    OpenVINO says so too of processors with AVX-512 that do not, and would take 20 times longer on them.
+    """
+    try:
+        return _BFLOAT16.search(processor.read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:
+        return False
+
+
+def _check_sizes(file: GgufFile) -> None:
+    """Refuse sizes that make no network. With some of them OpenVINO would end this process."""
+    kind = file.settings.get("general.architecture")
+    said = {name: file.settings.get(f"{kind}.{name}") for name in _SIZES}
+    sizes = [value for value in said.values() if isinstance(value, int) and 0 < value < 1 << 20]
+    if len(sizes) < len(_SIZES):
+        raise SubmissionError(file.path, f"has no sizes of a network ({kind}: {said})", _REMEDY)
+    _, width, n_heads, n_shared = sizes
+    turned = file.settings.get(f"{kind}.rope.dimension_count", width // n_heads)
+    is_whole = width % n_heads == 0 and n_heads % n_shared == 0
+    if not is_whole or not isinstance(turned, int) or turned % 2 or not 0 < turned <= width // n_heads:
+        found = f"{width} numbers, {n_heads} heads, {n_shared} of keys, {turned} turned"
+        raise SubmissionError(file.path, f"has sizes that do not fit each other ({found})", _REMEDY)
+
+
+def _not_loaded(path: Path, error: Exception) -> SubmissionError:
+    lines = [one.strip() for one in str(error).splitlines() if one.strip()]
+    said = (lines or [type(error).__name__])[-1][:200]
+    return SubmissionError(path, f"OpenVINO cannot load it ({said})", f"give a whole file, or {_REMEDY}")
 
 
 def _append_to_caches(model: Any) -> Any:
@@ -58,13 +97,18 @@ def _append_to_caches(model: Any) -> Any:
 def _network(path: Path, threads: int, precision: Precision) -> Any:
     """The compiled network of a GGUF file. Raises SubmissionError or MissingExtraError."""
     # Else zero points of 4-bit weights are rounded to integers: a quarter faster, with five times the error.
-    os.environ["OV_GGUF_Q4_K_ZP_F16"] = "1"
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # else the import reports itself to Intel
+    os.environ.setdefault("OV_GGUF_Q4_K_ZP_F16", "1")
+    name = "openvino_telemetry"
+    is_new = name not in sys.modules
+    sys.modules.setdefault(name, None)  # type: ignore[arg-type] # else the import reports itself to Intel
     try:
         import openvino
         from openvino import frontend
     except ImportError as error:
         raise missing(error, "openvino") from None
+    finally:
+        if is_new:
+            del sys.modules[name]
     failures = (
         frontend.GeneralFailure,
         frontend.InitializationFailure,
@@ -72,14 +116,12 @@ def _network(path: Path, threads: int, precision: Precision) -> Any:
         frontend.OpConversionFailure,
         frontend.OpValidationFailure,
     )
-    core = openvino.Core()
-    has_bfloat16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     settings = {
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         "ENABLE_HYPER_THREADING": True,  # else it may take fewer threads than it was given
         "ENABLE_CPU_PINNING": False,  # several systems may run on this machine
-        "INFERENCE_PRECISION_HINT": "bf16" if precision == "bfloat16" and has_bfloat16 else "f32",
+        "INFERENCE_PRECISION_HINT": "bf16" if precision == "bfloat16" and has_bfloat16() else "f32",
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,  # no activations in 8 bits
     }
     try:
@@ -89,36 +131,47 @@ def _network(path: Path, threads: int, precision: Precision) -> Any:
         unknown = sorted(name for name in others if not name.startswith(_CACHE))
         if unknown:
             raise SubmissionError(path, f"its network has inputs that we do not know ({', '.join(unknown)})", _REMEDY)
-        return core.compile_model(_append_to_caches(model), "CPU", settings)
-    except (RuntimeError, KeyError, IndexError, *failures) as error:
-        said = str(error).strip().splitlines()[-1]
-        raise SubmissionError(path, f"OpenVINO cannot load it ({said})", f"give a whole file, or {_REMEDY}") from None
+        return openvino.Core().compile_model(_append_to_caches(model), "CPU", settings)
+    except (RuntimeError, LookupError, ValueError, TypeError, MemoryError, *failures) as error:
+        raise _not_loaded(path, error) from None
 
 
 class OpenVinoModel(GgufLanguageModel):
     """A GGUF file's model, computed by OpenVINO on the CPU; threads: EDU_RAG_THREADS, or all cores.
 
-    `precision` is that of the activations; a processor without bfloat16 computes in float32.
+    `precision` is that of the activations; a processor without bfloat16 computes in float32 (`has_bfloat16`).
     """
 
     def __init__(self, name: str, *, threads: int | None = None, precision: Precision = "float32") -> None:
         path = locate(name)
-        if not isinstance(path, Path) or path.is_dir():
+        if not isinstance(path, Path) or path.suffix.casefold() != ".gguf" or path.is_dir():
             raise SubmissionError(f"model {name}", "is not a GGUF file", "OpenVINO reads GGUF files only")
         file = GgufFile(path)
         if not has_known_words(file):
             kind = "/".join(str(file.settings.get(f"tokenizer.ggml.{part}")) for part in ("model", "pre"))
             raise SubmissionError(path, f"its tokens are of a kind that we do not make ({kind})", _REMEDY)
+        _check_sizes(file)
         super().__init__(file)
         self.network = _network(path, n_threads(threads), precision)
-        shapes = {one.any_name: one.partial_shape for one in self.network.inputs}
-        self._caches = {
-            name: (1, 0, shape[2].get_length(), shape[3].get_length())
-            for name, shape in shapes.items()
-            if name.startswith(_CACHE)
-        }
-        self._inputs = shapes.keys()
-        self._request = self.network.create_infer_request()
+        self._inputs = {one.any_name: one.partial_shape for one in self.network.inputs}
+        self._request, self._lock = self.network.create_infer_request(), threading.Lock()
+        self._try(file)
+
+    def _try(self, file: GgufFile) -> None:
+        """Read two tokens: a file may have all parts and make no model."""
+        import numpy as np
+
+        n_words = len(file.settings["tokenizer.ggml.tokens"])
+        try:
+            rows = list(self._last_logprobs(line([0, 1]), 2, [])) if self._cache_names else []
+        except (RuntimeError, LookupError, ValueError, TypeError) as error:
+            raise _not_loaded(file.path, error) from None
+        if len(rows) != 2 or not all(row.shape == (n_words,) and np.isfinite(row).all() for row in rows):
+            raise SubmissionError(file.path, "its network gives no numbers for its words", "give a whole GGUF file")
+
+    @property
+    def _cache_names(self) -> list[str]:
+        return [name for name in self._inputs if name.startswith(_CACHE)]
 
     def _last_logprobs(self, tree: Tree, n: int, past: list[Any]) -> Iterator[Array]:
         import numpy as np
@@ -138,24 +191,33 @@ class OpenVinoModel(GgufLanguageModel):
         import numpy as np
 
         n = some.stop - some.start
-        n_more = -n % LENGTHS if n > 1 else 0
+        n_past = n_seen - n
+        n_filled = n if n == 1 else n + -n % LENGTHS
+        n_cache = n_past + -n_past % CACHE_LENGTHS
 
         def row(values: Any) -> Any:
-            return np.array([*values, *[0] * n_more], np.int32)[None, None, None]
+            return np.array([*values, *[0] * (n_filled - n)], np.int32)[None, None, None]
 
-        mask = np.full((n + n_more, n_seen + n_more), -np.inf, np.float32)
-        mask[:n, :n_seen][tree.may_see[some, :n_seen]] = 0
-        mask[n:, n_seen:] = 0  # the tokens that fill up see one another: without any the result would be NaN
+        sees = tree.may_see[some, :n_seen]
+        mask = np.full((n_filled, n_cache + n_filled), -np.inf, np.float32)
+        mask[:n, :n_past][sees[:, :n_past]] = 0
+        mask[:n, n_cache : n_cache + n][sees[:, n_past:]] = 0
+        mask[n:, n_cache + n :] = 0  # the tokens that fill up see one another: without any the result would be NaN
         given = {
             "inp_tokens": row(tree.ids[some]),
             "inp_pos": row(tree.positions[some]),
             "inp_out_ids": np.array([place - some.start for place in wanted], np.int32)[None, None, None],
-            "inp_kv_idx": row(range(n_seen - n, n_seen)),
+            "inp_kv_idx": row(range(n_past, n_seen)),
             "self_kq_mask": mask[None, None],
-            "token_len_per_seq": np.array([n + n_more], np.int64),
+            "token_len_per_seq": np.array([n_filled], np.int64),
         }
-        caches = past or [np.zeros(shape, np.float16) for shape in self._caches.values()]
-        given |= dict(zip(self._caches, caches, strict=True))
-        found = self._request.infer({name: given[name] for name in self._inputs})
-        logits, *grown = (found[place] for place in range(len(found)))
-        return np.array(logits[0, 0]), [np.array(cache[:, :n_seen]) for cache in grown]
+        for place, name in enumerate(self._cache_names):
+            shape = self._inputs[name]
+            given[name] = np.zeros((1, n_cache, shape[2].get_length(), shape[3].get_length()), np.float16)
+            if past:
+                given[name][:, :n_past] = past[place]
+        with self._lock:
+            found = self._request.infer({name: given[name] for name in self._inputs})
+            logits, *grown = (found[place] for place in range(len(found)))
+        new = slice(n_cache, n_cache + n)
+        return logits[0, 0], [np.concatenate([cache[:, :n_past], cache[:, new]], axis=1) for cache in grown]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import struct
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from short_gguf import write_short
 
 from baselines import openvino_model
 from baselines.assemble import open_model
+from baselines.gguf_language import _template, line
 from baselines.gguf_model import LocalModel
 from baselines.models import locate
-from baselines.openvino_model import OpenVinoModel
+from baselines.openvino_model import OpenVinoModel, has_bfloat16
 from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import ModelChoice
 from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
@@ -92,6 +96,55 @@ def test_in_bfloat16_the_probabilities_are_nearly_those_of_float32(by_openvino: 
         assert one == pytest.approx(other, abs=0.5)
 
 
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [("avx2 avx512f avx512_bf16", True), ("amx_bf16", True), ("avx512f avx512_vnni avx512bw", False), ("", False)],
+)
+def test_bfloat16_is_what_the_processor_names(tmp_path: Path, flags: str, expected: bool) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: fpu {flags}\n", encoding="utf-8")
+    assert has_bfloat16(tmp_path / "cpuinfo") is expected
+    assert has_bfloat16(tmp_path / "none") is False
+
+
+def test_float32_is_computed_where_the_processor_has_no_bfloat16(qwen2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, expected in ((False, "float"), (True, "bfloat16")):
+        monkeypatch.setattr(openvino_model, "has_bfloat16", lambda found=found: found)
+        model = OpenVinoModel(str(qwen2), precision="bfloat16")
+        used = model.network.get_property("INFERENCE_PRECISION_HINT").to_string()
+        assert used in {expected, {"float": "f32", "bfloat16": "bf16"}[expected]}
+
+
+class Recorder:
+    """A request that keeps the lengths which it was given."""
+
+    def __init__(self, request: Any) -> None:
+        self.request, self.lengths = request, set[tuple[int, int]]()
+
+    def infer(self, given: dict[str, Any]) -> Any:
+        cache = next(value for name, value in given.items() if name.startswith("cache_"))
+        self.lengths.add((given["inp_tokens"].shape[-1], cache.shape[1]))
+        return self.request.infer(given)
+
+
+def test_openvino_meets_few_lengths(by_openvino: OpenVinoModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(by_openvino._request)
+    monkeypatch.setattr(by_openvino, "_request", recorder)
+    past: list[Any] = []
+    ids = [n % 2_000 + 10 for n in range(150)]
+    next(by_openvino._last_logprobs(line(ids[:100]), 1, past))
+    for place in range(100, 150):
+        last = next(by_openvino._last_logprobs(line([ids[place]], place), 1, past))
+    assert recorder.lengths == {(128, 0), (1, 128), (1, 192)}
+    assert past[0].shape[1] == 150
+    assert last == pytest.approx(next(by_openvino._last_logprobs(line(ids), 1, [])), abs=0.01)
+
+
+def test_two_threads_may_ask_one_model(by_openvino: OpenVinoModel) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: by_openvino.likelihoods(ODD, CONTINUATIONS), range(4)))
+    assert found == [found[0]] * 4
+
+
 def test_weights_in_4_bits_give_nearly_the_probabilities_of_transformers(tmp_path: Path) -> None:
     short = write_short(Path(locate("smollm2-135m")), tmp_path / "short.gguf", n_layers=2, n_tokens=3_000)
     ours, theirs = (
@@ -105,7 +158,7 @@ def test_weights_in_4_bits_give_nearly_the_probabilities_of_transformers(tmp_pat
 def test_it_computes_with_as_many_threads_as_are_asked_for(qwen2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDU_RAG_THREADS", "2")
     model = OpenVinoModel(str(qwen2))
-    assert model.network.get_property("INFERENCE_NUM_THREADS") == 2
+    assert model.network.get_property("INFERENCE_NUM_THREADS") == min(2, len(os.sched_getaffinity(0)))
     assert OpenVinoModel(str(qwen2), threads=1).network.get_property("INFERENCE_NUM_THREADS") == 1
     monkeypatch.setenv("EDU_RAG_THREADS", "many")
     with pytest.raises(ConfigError, match="EDU_RAG_THREADS: 'many'"):
@@ -134,7 +187,7 @@ def test_a_file_whose_weights_were_cut_is_one_line(qwen2: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (b"qwen2", b"nope2", "OpenVINO cannot load it ([GGUF] required metadata key is missing: 'nope2.block_count')"),
+        (b"qwen2", b"nope2", "has no sizes of a network (nope2: {'block_count': None"),
         (b"blk.1.ffn_up.weight", b"blk.1.ffn_uq.weight", "OpenVINO cannot load it (GGML_OP_NONE weight leaf has no"),
         (b"gpt2", b"bert", "its tokens are of a kind that we do not make (bert/"),
     ],
@@ -148,6 +201,64 @@ def test_a_model_that_is_not_supported_names_the_other_back_ends(
         OpenVinoModel(str(path))
     assert said in str(error.value)
     assert 'set back_end = "llama.cpp" or "transformers"' in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("attention.head_count_kv", 0, "has no sizes of a network"),
+        ("attention.head_count_kv", 1, "OpenVINO cannot load it"),
+        ("attention.head_count", 3, "OpenVINO cannot load it"),
+        ("attention.head_count", 5, "has sizes that do not fit each other"),
+        ("rope.dimension_count", 1, "has sizes that do not fit each other"),
+        ("rope.dimension_count", 2**31 - 1, "has sizes that do not fit each other"),
+        ("rope.freq_base", 0x7FC00000, "gives no numbers for its words"),  # not a number
+        ("block_count", 0, "has no sizes of a network"),
+        ("block_count", 2**32 - 1, "has no sizes of a network"),
+    ],
+)
+def test_sizes_that_make_no_network_are_one_line_and_do_not_end_the_process(
+    qwen2: Path, tmp_path: Path, key: str, value: int, said: str
+) -> None:
+    data = bytearray(qwen2.read_bytes())
+    place = data.index(f"qwen2.{key}".encode()) + len(f"qwen2.{key}") + 4
+    data[place : place + 4] = struct.pack("<I", value)
+    path = tmp_path / "sizes.gguf"
+    path.write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, "-c", f"from baselines.openvino_model import OpenVinoModel\nOpenVinoModel({str(path)!r})"],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert said in done.stderr.strip().splitlines()[-1]
+
+
+def test_a_chat_template_that_fails_is_one_line(by_openvino: OpenVinoModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_openvino, "_chat", _template("{{ raise_exception('no system') }}"))
+    with pytest.raises(SubmissionError, match="its chat template cannot be filled in"):
+        by_openvino.generate(PROMPT, 1)
+
+
+def test_its_import_reports_nothing_and_leaves_the_reporting_package_as_it_is() -> None:
+    code = (
+        "import sys\nfrom baselines import openvino_model as m\n"
+        "try: m._network('none.gguf', 1, 'float32')\nexcept Exception: pass\n"
+        "from openvino.tools.ovc import telemetry_utils\nprint(telemetry_utils.tm.__name__)\n"
+        "print('openvino_telemetry' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout.split() == ["openvino.tools.ovc.telemetry_stub", "False"]
 
 
 def test_without_the_package_the_extra_is_named(qwen2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
