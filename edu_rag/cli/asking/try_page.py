@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import gradio as gr
@@ -59,16 +59,11 @@ class FormParts(NamedTuple):
     top: gr.Slider
 
 
-_MOUNTED: Literal["hidden"] = "hidden"
-"""Not shown, but in the page: what Gradio adds only when it becomes visible is sometimes lost on a busy machine."""
-
-
 class ReplySlot(NamedTuple):
     """The components of one column of answers."""
 
     column: gr.Column
     answer: gr.HTML
-    judging: gr.Group
     label: gr.Radio
     correctness: gr.Radio
     save: gr.Button
@@ -151,7 +146,7 @@ class TryPage:
     def _slot(self, place: int) -> ReplySlot:
         with gr.Column(visible=False, min_width=300, elem_id=f"reply-{place}") as column:
             answer = _html()
-            with gr.Group(visible=_MOUNTED) as judging:
+            with gr.Group(elem_classes="judging"):  # try.css hides it: of two changes by Gradio the second may be lost
                 texts = [(text, label) for label, text in ANSWER_LABELS.items()]
                 label = gr.Radio(texts, label="This answer is")
                 numbers = [(str(number), number) for number in CORRECTNESS]
@@ -159,7 +154,7 @@ class TryPage:
                 save = gr.Button("Save my judgement", size="sm")
             saved = _html()
             pages = _html()
-        return ReplySlot(column, answer, judging, label, correctness, save, saved, pages)
+        return ReplySlot(column, answer, label, correctness, save, saved, pages)
 
     def _connect(self) -> None:
         form, top = self._form, self._top
@@ -198,7 +193,6 @@ class TryPage:
             yield {
                 slot.answer: reply_panel(asked, reply),
                 slot.pages: pages_panel(asked, reply),
-                slot.judging: gr.Group(visible=True),
                 self._shown: tuple(shown),
             }
 
@@ -208,8 +202,7 @@ class TryPage:
         for place, slot in enumerate(self._slots):
             waiting = waiting_panel(names[place]) if place < len(names) else ""
             updates |= {slot.column: gr.Column(visible=place < len(names)), slot.answer: waiting}
-            updates |= {slot.judging: gr.Group(visible=_MOUNTED), slot.label: None, slot.correctness: None}
-            updates |= {slot.saved: "", slot.pages: ""}
+            updates |= {slot.label: None, slot.correctness: None, slot.saved: "", slot.pages: ""}
         return updates
 
     def _save(self, place: int, shown: Shown, label: str | None, correctness: int | None) -> str:
