@@ -2,7 +2,8 @@
 
 Usage: .venv/bin/python bench/page.py lighthouse [--only CATEGORY …] [--pages WORD …] [--runs N]
 
-Needs Debian's chromium and nodejs (18 or newer), and Lighthouse from npm:
+Needs Debian's chromium, fonts-liberation (else letters of another width shift the page) and nodejs (18 or newer), and
+Lighthouse from npm:
     npm install --prefix FOLDER lighthouse@12.8.2        then give --lighthouse FOLDER
 The board has 500 made-up rows, as tests/leaderboard/test_leaderboard_board_size.py makes them; the other pages come
 from the made-up site of tests/leaderboard/whole_site.py. Both are served on loopback with gzip, as a static host would.
@@ -29,7 +30,7 @@ from threading import Thread
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/leaderboard"))
+sys.path[:0] = [str(ROOT / "tests/leaderboard"), str(ROOT / "tests")]
 
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
 PRESETS = ("phone", "desk")
