@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from baselines.gguf_file import GgufFile
 from baselines.prompts.generate import Generated, Likelihoods, NextToken, words_of
 from baselines.prompts.prompt import FilledPrompt
-from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
+from edu_rag.errors import MissingExtraError, SubmissionError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]
     Integers = NDArray[np.int64]
 
-THREADS_VARIABLE = "EDU_RAG_THREADS"
 _SPECIAL, _OWN = 3, 4
 """Types of tokens that are never cut: a mark, such as the end of a turn, and a word that a user of the model added."""
 _QWEN2 = (
@@ -72,17 +71,6 @@ def missing(error: ImportError, extra: str = "llm") -> MissingExtraError:
 def unreadable(file: GgufFile, error: Exception) -> SubmissionError:
     """The error where a file's numbers or words make no model."""
     return SubmissionError(file.path, f"cannot be read ({error!r})", "give a whole GGUF file")
-
-
-def n_threads(asked: int | None, most: int | None = None) -> int:
-    """The threads asked for, or $EDU_RAG_THREADS, or all cores (at most `most`). Raises ConfigError."""
-    said = os.environ.get(THREADS_VARIABLE)
-    if asked or not said:
-        cores = os.cpu_count() or 1
-        return asked or min(most or cores, cores)
-    if not (said.isascii() and said.isdigit() and int(said[:9]) > 0):
-        raise ConfigError(THREADS_VARIABLE, f"{said[:40]!r} is not a number of threads", "give 1 or more")
-    return int(said[:9])
 
 
 def _tokenizer(file: GgufFile) -> Any:
@@ -156,10 +144,10 @@ class GgufLanguageModel(ABC):
 
     def prompt_ids(self, prompt: FilledPrompt) -> list[int]:
         """The token ids that the model reads for a prompt: by its chat template, or plain where it has none."""
-        import jinja2
-
         if self._chat is None:
             return self.ids(prompt.plain)
+        import jinja2
+
         turns = [{"role": "system", "content": prompt.system}] if prompt.system else []
         turns.append({"role": "user", "content": prompt.user})
         try:

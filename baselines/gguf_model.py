@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from baselines.models import Precision, device, let_threads_sleep, locate
+from baselines.models import THREADS_VARIABLE, Precision, device, let_threads_sleep, locate, n_threads
 from baselines.prompts.generate import Generated, Likelihoods, NextToken, words_of
 from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import MissingExtraError, SubmissionError
 
-THREADS_VARIABLE = "EDU_RAG_THREADS"
 MOST_PLACES = 1_024
 """Tokens whose logits are held at once, 1 MB each for a vocabulary of 262,144: thirty choices, one of them as long as a
 page, would take tens of gigabytes. Questions of TQA have at most 300."""
@@ -84,11 +83,10 @@ class LocalModel:
     def __init__(self, name: str, *, threads: int | None = None, precision: Precision = "float32") -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         self.tokenizer, self.model = _load(locate(name), precision)
-        asked = os.environ.get(THREADS_VARIABLE) if threads is None else str(threads)
-        if asked:
+        if threads or os.environ.get(THREADS_VARIABLE):  # else PyTorch chooses
             import torch
 
-            torch.set_num_threads(int(asked))
+            torch.set_num_threads(n_threads(threads))
 
     def _ids(self, text: str, *, special: bool) -> list[int]:
         ids: list[int] = self.tokenizer(text, add_special_tokens=special)["input_ids"]

@@ -7,12 +7,11 @@ transformers': a system names the back end it uses.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from baselines.llm import ServerModel
-from baselines.models import let_threads_sleep, locate
+from baselines.models import let_threads_sleep, locate, n_threads
 from edu_rag.errors import MissingExtraError, SubmissionError
 
 N_CONTEXT = 8_192
@@ -47,9 +46,9 @@ class LlamaCppModel(ServerModel):
         path = locate(name)
         if not isinstance(path, Path):
             raise SubmissionError(f"model {name}", "is not a GGUF file", "llama.cpp reads GGUF files only")
-        n_threads = threads or int(os.environ.get("EDU_RAG_THREADS") or os.cpu_count() or 1)
+        settings = _settings(xllamacpp, path, n_threads(threads), self.n_context, self.n_slots)
         try:
-            self._server = xllamacpp.Server(_settings(xllamacpp, path, n_threads, self.n_context, self.n_slots))
+            self._server = xllamacpp.Server(settings)
         except RuntimeError as error:
             raise SubmissionError(path, f"llama.cpp cannot load it ({error})", "give a whole GGUF file") from None
         super().__init__(f"{self._server.listening_address}/v1", path.name, timeout_s=timeout_s, n_top=N_TOP)

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from edu_rag.errors import SubmissionError
+from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.files.manifest import file_sha256
 
 MODELS_VARIABLE = "EDU_RAG_MODELS"
 CACHE_VARIABLE = "EDU_RAG_CACHE"
 DEVICE_VARIABLE = "EDU_RAG_DEVICE"
+THREADS_VARIABLE = "EDU_RAG_THREADS"
 Precision = Literal["float32", "bfloat16"]
 """Of a language model's weights and activations."""
 
@@ -54,6 +55,17 @@ def let_threads_sleep() -> None:
     On a busy machine, threads that spin burn several times the work in waiting for one another.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def n_threads(asked: int | None, most: int | None = None) -> int:
+    """The threads asked for, or $EDU_RAG_THREADS, or all cores (at most `most`). Raises ConfigError."""
+    said = os.environ.get(THREADS_VARIABLE)
+    if asked or not said:
+        cores = os.cpu_count() or 1
+        return asked or min(most or cores, cores)
+    if not (said.isascii() and said.isdigit() and int(said[:9]) > 0):
+        raise ConfigError(THREADS_VARIABLE, f"{said[:40]!r} is not a number of threads", "give 1 or more")
+    return int(said[:9])
 
 
 def device() -> str:

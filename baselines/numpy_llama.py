@@ -19,7 +19,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from baselines.gguf_file import GgufFile
-from baselines.gguf_language import GgufLanguageModel, Tree, has_known_words, missing, n_threads, unreadable
+from baselines.gguf_language import GgufLanguageModel, Tree, has_known_words, missing, unreadable
+from baselines.models import n_threads
 
 if TYPE_CHECKING:
     import numpy as np

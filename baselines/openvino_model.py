@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baselines.gguf_file import GgufFile
-from baselines.gguf_language import GgufLanguageModel, Tree, has_known_words, line, missing, n_threads
-from baselines.models import Precision, locate
+from baselines.gguf_language import GgufLanguageModel, Tree, has_known_words, line, missing
+from baselines.models import Precision, locate, n_threads
 from edu_rag.errors import SubmissionError
 
 if TYPE_CHECKING:
@@ -155,9 +155,9 @@ class OpenVinoModel(GgufLanguageModel):
         self.network = _network(path, n_threads(threads), precision)
         self._inputs = {one.any_name: one.partial_shape for one in self.network.inputs}
         self._request, self._lock = self.network.create_infer_request(), threading.Lock()
-        self._try(file)
+        self._check_numbers(file)
 
-    def _try(self, file: GgufFile) -> None:
+    def _check_numbers(self, file: GgufFile) -> None:
         """Read two tokens: a file may have all parts and make no model."""
         import numpy as np
 

@@ -29,10 +29,10 @@ import edu_rag
 from baselines import gguf_model, llm, local_model
 from baselines.edu_rag_paper import Context, assemble, vanilla
 from baselines.gguf_file import GgufFile
-from baselines.gguf_language import line, n_threads
+from baselines.gguf_language import line
 from baselines.gguf_model import LocalModel, _parsed_once
 from baselines.llm import ServerModel
-from baselines.models import KNOWN, locate
+from baselines.models import KNOWN, locate, n_threads
 from baselines.numpy_llama import NumpyLlama, _Threads
 from baselines.prompts.generate import answer_with
 from baselines.prompts.prompt import FilledPrompt, load_prompt
