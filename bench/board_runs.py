@@ -10,7 +10,8 @@
 
 `run` asks each system in the sandbox, in the order of PLAN; stopped, it goes on. Systems without a language model are
 asked the whole split, the others a stratified sample with seed 0; samples of one seed contain one another.
-`probe` asks each under the conditions of CONTROLS. `publish` copies predictions and probes to submissions/ without
+`probe` asks each under the conditions of CONTROLS; a system that has not run here is taken from the published runs, if
+its files are still the same. `publish` copies predictions and probes to submissions/ without
 `response`, vouches for them as the maintainers' runs in leaderboard/reruns.jsonl, scores them from there into
 leaderboard/results, and has `edu-rag verify` make every scorecard again. `report` writes docs/figures/results.md.
 
@@ -35,12 +36,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edu_rag.files.dataset import Dataset
-from edu_rag.files.jsonl import read_values, write_records
-from edu_rag.files.manifest import file_sha256, read_manifest
+from edu_rag.files.jsonl import read_values, write_json, write_records
+from edu_rag.files.manifest import Manifest, file_sha256, read_manifest
 from edu_rag.names import Sample
 from harness.exam import Exam, open_exam
 from harness.probing.probe_files import own_probes
-from harness.submission.run_record import ProbeRun, read_run_record
+from harness.running.fingerprint import system_sha256
+from harness.submission.folder import Limits
+from harness.submission.run_record import ProbeRun, RunRecord, read_run_record, record_path
 from harness.trust.rerun_log import FILE_NAME, Rerun, read_reruns, write_rerun
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -194,8 +197,44 @@ def run(asking: Asking) -> None:
     asking.each("run")
 
 
+def restore(runs: Path, dataset: Manifest, slugs: Iterable[str]) -> None:
+    """Copy published runs of these systems to where a probe expects them, with what is known of their records.
+
+    They were made on this version of the dataset; its labels may have been others.
+    """
+    for line in read_reruns(LEADERBOARD / FILE_NAME):
+        folder = submission_of(runs, line.slug) if line.slug in slugs else None
+        if folder is None or line.system_sha256 != system_sha256(folder):
+            continue
+        for place in sorted(
+            (ROOT / "submissions" / line.slug / "predictions" / dataset.release.folder).glob("*.jsonl")
+        ):
+            made = runs / place.relative_to(ROOT)
+            if file_sha256(place) == line.predictions_sha256 and not made.exists():
+                made.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(place, made)
+                write_json(record_path(made), record_of(line, dataset.id))
+
+
+def record_of(line: Rerun, dataset: str) -> RunRecord:
+    """The run record of a published run, from the line that vouches for it, for the dataset as it is labelled now."""
+    return RunRecord(
+        dataset=dataset,
+        split=line.split,
+        sample=line.sample,
+        system_sha256=line.system_sha256,
+        harness=line.harness,
+        limits=Limits(),
+        predictions_sha256=line.predictions_sha256,
+        caps=line.caps,
+        n_questions=line.n,
+    )
+
+
 def probe(asking: Asking, names: Sequence[str]) -> None:
     """The controls of every system, on the questions of its run."""
+    dataset = read_manifest(asking.runs / asking.dataset)
+    restore(asking.runs, dataset, {one.slug for one in planned(asking.slugs, asking.dataset, asking.most)})
     asking.each("probe", *(word for name in names or CONTROLS for word in ("--probe", name)))
 
 
@@ -256,13 +295,19 @@ def vouch(made: Path, place: Path, reruns: Path, dataset: Dataset | None, machin
         note=note_of(made, machine),
         made_at=datetime.fromtimestamp(int(made.stat().st_mtime), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-    known = {old.key: old for old in read_reruns(reruns)} if reruns.is_file() else {}
-    line = known.get(line.key, line)
+    known = {_answers_of(old): old for old in read_reruns(reruns)} if reruns.is_file() else {}
+    line = known.get(_answers_of(line), line)
     if dataset is not None:
         exam = open_exam(dataset, split, sample or None)
-        line = replace(line, probes=tuple(copied_probes(made, place, exam)) or line.probes)
-    if line != known.get(line.key):
+        probes = {one.probe: one for one in (*line.probes, *copied_probes(made, place, exam))}
+        line = replace(line, probes=tuple(one for _, one in sorted(probes.items())))
+    if line != known.get(_answers_of(line)):
         write_rerun(reruns, line)
+
+
+def _answers_of(line: Rerun) -> tuple[str, ...]:
+    """The answers that a line vouches for, whatever labels the dataset had then."""
+    return line.slug, line.dataset.partition("#")[0], line.split, line.predictions_sha256
 
 
 def drop_replaced(reruns: Path) -> None:

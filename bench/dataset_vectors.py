@@ -1,11 +1,13 @@
 """Measures a run of `sbert-overlap` on a dataset with sentence vectors and without, in one go.
 
     python bench/dataset_vectors.py [DATASET] [--n 20] [--system submissions/sbert-overlap]
+    python bench/dataset_vectors.py DATASET --has-vectors [--split NAME]
 
 DATASET is a dataset folder; without it the mini benchmark is built. With --n, only so many questions of it, drawn at
 random, with their pages. A copy with vectors and one without are written, and the system runs on both by `edu-rag run`,
-with empty caches and without the sandbox (whose own work is the same). Seconds are of CPU time, of all processes of a
-command, on the threads that OMP_NUM_THREADS allows.
+with empty caches and without the sandbox (whose own work is the same). With --has-vectors, DATASET was built with
+vectors: the system runs on it as it is, and nothing is encoded for comparison. CPU seconds are those of all processes
+of a command, on the threads that OMP_NUM_THREADS allows.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from builder.build import build
 from builder.config import read_config
@@ -31,7 +34,7 @@ from edu_rag.draw_sample import choose
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import Attach, write_dataset
 from edu_rag.files.jsonl import read_values
-from edu_rag.files.sentence_vectors import KEYS_FILE, NUMBERS_FILE
+from edu_rag.files.sentence_vectors import KEY_BYTES, KEYS_FILE, NUMBERS_FILE
 from edu_rag.gold import Gold
 from edu_rag.names import Sample
 from edu_rag.records import SearchHit, WebPage
@@ -73,13 +76,22 @@ def write_copy(dataset: Dataset, n: int | None, out: Path, attach: Attach | None
     )
 
 
-def run(system: Path, dataset: Path, scratch: Path) -> tuple[float, list[dict[str, object]]]:
-    """CPU seconds of `edu-rag run` and all of its processes, and the predictions."""
+class Ran(NamedTuple):
+    """One `edu-rag run`: CPU seconds of all of its processes, seconds until it ended, and the answers."""
+
+    cpu_s: float
+    wall_s: float
+    answers: list[tuple[object, object]]
+
+
+def run(system: Path, dataset: Path, scratch: Path, split: str | None = None) -> Ran:
+    """Run the system on a dataset."""
     submission = scratch / dataset.name / system.name
     shutil.copytree(system, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__"))
     words = ["run", str(submission), "--dataset", str(dataset), "--no-cache", "--unsafe-no-sandbox"]
+    words += [] if split is None else ["--split", split]
     words += ["--time-s", "3600", "--start-s", "3600"]  # on a busy machine, encoding may take longer than a minute
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "edu_rag", *words],
         cwd=ROOT,
@@ -89,13 +101,22 @@ def run(system: Path, dataset: Path, scratch: Path) -> tuple[float, list[dict[st
         check=True,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = time.perf_counter() - began
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent, [value for _, value in read_values(Path(done.stdout.strip()))]
+    predictions = read_values(Path(done.stdout.strip()))
+    return Ran(spent, wall, [(value["question_id"], value["answer"]) for _, value in predictions])
 
 
 def row(*cells: object) -> str:
     """A row of a Markdown table."""
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def described(dataset: Dataset, folder: Path, n_asked: int) -> str:
+    """What a run was asked, and the vectors in the dataset's folder."""
+    n_texts = (folder / KEYS_FILE).stat().st_size // KEY_BYTES
+    size = (folder / NUMBERS_FILE).stat().st_size
+    return f"{dataset.id}, {n_asked:,} questions: {n_texts:,} vectors, {size / 1e6:,.1f} MB"
 
 
 def report(dataset: Dataset, n: int | None, system: Path, scratch: Path) -> Iterator[str]:
@@ -108,18 +129,26 @@ def report(dataset: Dataset, n: int | None, system: Path, scratch: Path) -> Iter
     built = time.process_time() - began
     write_copy(dataset, 1, scratch / "one", partial(write_vectors, name=ENCODER, encoders=encoders))
     without, with_vectors, one = (run(system, scratch / name, scratch / "runs") for name in ("without", "with", "one"))
-    said = [[(answer["question_id"], answer["answer"]) for answer in answers] for _, answers in (without, with_vectors)]
-    same, n_asked = sum(before == now for before, now in zip(*said, strict=True)), len(said[0])
-    n_texts = (scratch / "with" / KEYS_FILE).stat().st_size // 32
-    size = (scratch / "with" / NUMBERS_FILE).stat().st_size
-    yield f"{dataset.id}, {n_asked:,} questions: {n_texts:,} vectors, {size / 1e6:,.1f} MB, {built:,.0f} s to build."
+    n_asked = len(without.answers)
+    same = sum(before == now for before, now in zip(without.answers, with_vectors.answers, strict=True))
+    yield f"{described(dataset, scratch / 'with', n_asked)}, {built:,.0f} s to build."
     yield ""
     yield row(f"run of `{system.name}`", "CPU s", "without its start", "same answers")
     yield row("---", *["--:"] * 3)
-    start, same_as = one[0], f"{same} of {n_asked}"
-    yield row("no vectors, no cache", f"{without[0]:,.1f}", f"{without[0] - start:,.1f}", same_as)
-    yield row("vectors of the dataset", f"{with_vectors[0]:,.1f}", f"{with_vectors[0] - start:,.1f}", same_as)
+    start, same_as = one.cpu_s, f"{same} of {n_asked}"
+    yield row("no vectors, no cache", f"{without.cpu_s:,.1f}", f"{without.cpu_s - start:,.1f}", same_as)
+    yield row("vectors of the dataset", f"{with_vectors.cpu_s:,.1f}", f"{with_vectors.cpu_s - start:,.1f}", same_as)
     yield row("its start: one question, vectors", f"{start:,.1f}", "", "")
+
+
+def report_second(dataset: Dataset, split: str | None, system: Path, scratch: Path) -> Iterator[str]:
+    """Run the system on a dataset that has vectors."""
+    ran = run(system, dataset.folder, scratch, split)
+    yield f"{described(dataset, dataset.folder, len(ran.answers))}."
+    yield ""
+    yield row(f"run of `{system.name}`", "CPU s", "seconds")
+    yield row("---", *["--:"] * 2)
+    yield row("vectors of the dataset", f"{ran.cpu_s:,.1f}", f"{ran.wall_s:,.1f}")
 
 
 def main() -> None:
@@ -127,6 +156,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", type=Path, nargs="?")
     parser.add_argument("--n", type=int, help="only so many questions, drawn at random")
+    parser.add_argument("--has-vectors", action="store_true", help="the dataset was built with vectors: one run only")
+    parser.add_argument("--split", help="with --has-vectors: the split to ask, if there are several")
     parser.add_argument("--system", type=Path, default=ROOT / "submissions" / "sbert-overlap")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +168,10 @@ def main() -> None:
             build([MINI / "questions.jsonl"], source, read_config(MINI / "build.toml", {}))
         threads = os.environ.get("OMP_NUM_THREADS", "all")
         print(f"{ENCODER}, threads: {threads}.\n")
-        print(*report(Dataset(source), asked.n, asked.system, scratch), sep="\n")
+        if asked.has_vectors:
+            print(*report_second(Dataset(source), asked.split, asked.system, scratch), sep="\n")
+        else:
+            print(*report(Dataset(source), asked.n, asked.system, scratch), sep="\n")
 
 
 if __name__ == "__main__":
