@@ -39,6 +39,9 @@ def _model_faults(choice: ModelChoice) -> Iterator[EduRagError]:
     if choice.precision != "float32" and choice.back_end not in ("transformers", "openvino"):
         what = f"back end {choice.back_end!r} has no precision to choose"
         yield ConfigError("parts.model.precision", what, 'leave it out, or set back_end = "transformers" or "openvino"')
+    elif choice.precision == "int8" and choice.back_end != "openvino":
+        what = f"back end {choice.back_end!r} does not compute in 'int8'"
+        yield ConfigError("parts.model.precision", what, 'choose "bfloat16", or set back_end = "openvino"')
     for key in ("abstain_below", "abstain_margin"):
         if getattr(choice, key) > 0 and choice.style not in RANKINGS:
             what = f"style {choice.style!r} has no confidence"

@@ -15,8 +15,8 @@ MODELS_VARIABLE = "EDU_RAG_MODELS"
 CACHE_VARIABLE = "EDU_RAG_CACHE"
 DEVICE_VARIABLE = "EDU_RAG_DEVICE"
 THREADS_VARIABLE = "EDU_RAG_THREADS"
-Precision = Literal["float32", "bfloat16"]
-"""Of a language model's weights and activations."""
+Precision = Literal["float32", "bfloat16", "int8"]
+"""Of a language model's weights and activations; `int8` is of activations, and OpenVINO's only."""
 
 
 class KnownModel(NamedTuple):

@@ -54,9 +54,9 @@ class ModelChoice:
     """The language model: a name of baselines.models, a file or a hub id, and the back end that runs it.
 
     `style` is how it answers (baselines.prompts.generate.STYLES); `prompts` are a prompt without and one with context,
-    where the style's own are not meant; `precision` is that of transformers' weights, or of OpenVINO's activations;
-    `abstain_below` turns answers of less confidence into "I don't know", and `abstain_margin` those whose confidence is
-    not that far ahead of the second choice's.
+    where the style's own are not meant; `precision` is that of transformers' weights, or of OpenVINO's activations,
+    which alone may have `int8`; `abstain_below` turns answers of less confidence into "I don't know", and
+    `abstain_margin` those whose confidence is not that far ahead of the second choice's.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """A language model on a CPU: seconds a question and prompt tokens a second, by back end and precision.
 
     python bench/model_speed.py --dataset RUNS/open-textbooks --model FILE.gguf [--questions 40] [--split test]
-        [--back-end llama.cpp "openvino, bfloat16"]
+        [--back-end llama.cpp "openvino, bfloat16" "openvino, int8"]
 
 The system is the EDU-RAG paper's: the ten sentences that are closest to the question, one generated token. The
 sentences are found before the clock starts. Each back end answers the same questions in the same order; `same` counts
@@ -33,6 +33,7 @@ BACK_ENDS: dict[str, Callable[[str], LanguageModel]] = {
     "llama.cpp": LlamaCppModel,
     "openvino, float32": OpenVinoModel,
     "openvino, bfloat16": lambda name: OpenVinoModel(name, precision="bfloat16"),
+    "openvino, int8": lambda name: OpenVinoModel(name, precision="int8"),
 }
 
 

@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,50 @@ def test_in_bfloat16_the_probabilities_are_nearly_those_of_float32(by_openvino: 
         assert one == pytest.approx(other, abs=0.5)
 
 
+@pytest.fixture(scope="module")
+def in_4_bits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_short(Path(locate("smollm2-135m")), tmp_path_factory.mktemp("q4") / "short.gguf", 2, 3_000)
+
+
+def _weights_and_zero_points(model: OpenVinoModel) -> Counter[tuple[str, ...]]:
+    """The types of weights and of their zero points, of all products that have zero points."""
+    found = Counter[tuple[str, ...]]()
+    for node in model.network.get_runtime_model().get_ops():
+        if node.get_rt_info()["layerType"].astype(str) == "FullyConnected" and len(node.inputs()) == 5:
+            found[tuple(node.input(place).get_element_type().get_type_name() for place in (1, 4))] += 1
+    return found
+
+
+def test_in_int8_weights_in_4_bits_have_integer_zero_points_and_the_same_values(
+    in_4_bits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = OpenVinoModel(str(in_4_bits))
+    monkeypatch.setattr(openvino_model, "has_bfloat16", lambda: False)
+    monkeypatch.setattr(openvino_model, "GROUP", 0)  # no activations in 8 bits
+    rewritten = OpenVinoModel(str(in_4_bits), precision="int8")
+    n_products = 2 * 7  # of two layers
+    assert _weights_and_zero_points(exact)["u4", "f32"] == n_products
+    assert _weights_and_zero_points(rewritten)["u4", "u8"] == n_products
+    ours, theirs = (model.likelihoods(LONG, CONTINUATIONS) for model in (rewritten, exact))
+    for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_in_int8_the_probabilities_are_nearly_those_of_float32(
+    in_4_bits: Path, monkeypatch: pytest.MonkeyPatch, has_it: bool
+) -> None:
+    exact = OpenVinoModel(str(in_4_bits))
+    monkeypatch.setattr(openvino_model, "has_bfloat16", lambda: has_it and has_bfloat16())
+    rough = open_model(ModelChoice(name=str(in_4_bits), back_end="openvino", precision="int8"))
+    assert isinstance(rough, OpenVinoModel)
+    assert rough.network.get_property("DYNAMIC_QUANTIZATION_GROUP_SIZE") == 32
+    assert exact.network.get_property("DYNAMIC_QUANTIZATION_GROUP_SIZE") == 0
+    ours, theirs = (model.likelihoods(LONG, CONTINUATIONS) for model in (rough, exact))
+    for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
+        assert one == pytest.approx(other, abs=0.5)
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [("avx2 avx512f avx512_bf16", True), ("amx_bf16", True), ("avx512f avx512_vnni avx512bw", False), ("", False)],
@@ -145,11 +190,10 @@ def test_two_threads_may_ask_one_model(by_openvino: OpenVinoModel) -> None:
     assert found == [found[0]] * 4
 
 
-def test_weights_in_4_bits_give_nearly_the_probabilities_of_transformers(tmp_path: Path) -> None:
-    short = write_short(Path(locate("smollm2-135m")), tmp_path / "short.gguf", n_layers=2, n_tokens=3_000)
+def test_weights_in_4_bits_give_nearly_the_probabilities_of_transformers(in_4_bits: Path) -> None:
     ours, theirs = (
         model.likelihoods(LONG, CONTINUATIONS)
-        for model in (OpenVinoModel(str(short)), LocalModel(str(short), threads=1))
+        for model in (OpenVinoModel(str(in_4_bits)), LocalModel(str(in_4_bits), threads=1))
     )
     for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
         assert one == pytest.approx(other, abs=0.05)

@@ -59,6 +59,10 @@ def no_model(choice: ModelChoice) -> LanguageModel:
             {"model": {"name": "x", "back_end": "llama.cpp", "precision": "bfloat16"}},
             "parts.model.precision: back end 'llama.cpp' has no precision",
         ),
+        (
+            {"model": {"name": "x", "precision": "int8"}},
+            "parts.model.precision: back end 'transformers' does not compute in 'int8'",
+        ),
         ({"retrieve": [], "rerank": "bi-encoder"}, "parts.rerank: is named, but no retriever"),
         ({"retrieve": [], "chunk": "nope"}, "there is no 'nope'"),
         ({"retrieve": ["bm52"]}, "there is no 'bm52': did you mean 'bm25'?"),
