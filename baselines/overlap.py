@@ -29,11 +29,11 @@ class Scorer(Protocol):
         ...
 
 
-class Supports(Protocol):
-    """Whether a sentence that matches a true/false question this well supports "true"."""
+class Support(Protocol):
+    """How far a sentence that matches a true/false question this well supports "true": below 0, it does not."""
 
-    def __call__(self, text: str, sentence: str, score: float) -> bool:
-        """True or false."""
+    def __call__(self, text: str, sentence: str, score: float) -> float:
+        """A number in the unit of the scores or of shares."""
         ...
 
 
@@ -47,12 +47,20 @@ def _side(question: SystemQuestion, word: str) -> str | None:
     return next((label for label, text in question.choices.items() if text.strip().casefold() == word), None)
 
 
-def overlap_system(score: Scorer, supports: Supports) -> Callable[[SystemQuestion], SystemAnswer]:
+def _lead(matches: Sequence[ChoiceMatch], best: int) -> float:
+    """How much better the best match is than the second one; a single choice has all of its score."""
+    return matches[best].score - max((match.score for i, match in enumerate(matches) if i != best), default=0.0)
+
+
+def overlap_system(
+    score: Scorer, support: Support, abstain_margin: float = 0.0
+) -> Callable[[SystemQuestion], SystemAnswer]:
     """The system that answers with the choice whose statement is best matched by one sentence, and cites it.
 
-    For a true/false question, the text itself is searched: true if `supports(text, sentence, score)` holds for its best
-    sentence, else false; the words "true" and "false" say nothing about a page. Abstains without pages, when nothing is
-    matched at all, and on free_text questions. Ties go to the first choice.
+    For a true/false question, the text itself is searched: true if `support(text, sentence, score)` of its best
+    sentence is not below 0, else false; the words "true" and "false" say nothing about a page. Abstains without pages,
+    when nothing is matched at all, where the best choice is less than `abstain_margin` ahead of the second one (a
+    statement's support: less than that from 0), and on free_text questions. Ties go to the first choice.
     """
 
     def answer(question: SystemQuestion) -> SystemAnswer:
@@ -62,13 +70,14 @@ def overlap_system(score: Scorer, supports: Supports) -> Callable[[SystemQuestio
         texts = [sentence.text for sentence in sentences]
         if question.kind == "true_false":
             match = score(texts, [question.text])[0]
-            said = _side(question, "true" if supports(question.text, texts[match.place], match.score) else "false")
+            ahead = support(question.text, texts[match.place], match.score)
+            ahead, said = abs(ahead), _side(question, "true" if ahead >= 0 else "false")
         else:
             labels = list(question.choices)
             matches = score(texts, [statement(question, label) for label in labels])
             place = max(range(len(labels)), key=lambda i: matches[i].score)
-            match, said = matches[place], labels[place]
-        if match.score <= 0 or said is None:
+            match, said, ahead = matches[place], labels[place], _lead(matches, place)
+        if match.score <= 0 or said is None or ahead < abstain_margin:
             return SystemAnswer(answer=None)
         cited = sentences[match.place]
         return SystemAnswer(answer=said, response=f"{match.score:.4f}: {cited.text[:300]}", passages=[cited.span])
@@ -86,21 +95,26 @@ def bm25_system(k1: float = 1.5, b: float = 0.75) -> Callable[[SystemQuestion], 
         tables = BM25(sentences, k1=k1, b=b).scores_of(queries)
         return [ChoiceMatch(float(table.max()), int(table.argmax())) for table in tables]
 
-    def supports(text: str, sentence: str, score: float) -> bool:
+    def support(text: str, sentence: str, score: float) -> float:
         words = set(tokenise(text))
-        return 2 * len(words & set(tokenise(sentence))) >= len(words)
+        return len(words & set(tokenise(sentence))) - len(words) / 2
 
-    return overlap_system(score, supports)
+    return overlap_system(score, support)
 
 
-def dense_system(encoder: Encoder, true_from: float = 0.7) -> Callable[[SystemQuestion], SystemAnswer]:
-    """`sbert-overlap`: cosine of sentence embeddings. True/false: true when the best cosine is at least `true_from`."""
+def dense_system(
+    encoder: Encoder, true_from: float = 0.7, abstain_margin: float = 0.0
+) -> Callable[[SystemQuestion], SystemAnswer]:
+    """`sbert-overlap`: cosine of sentence embeddings. True/false: true when the best cosine is at least `true_from`.
+
+    `sbert-overlap-silent` also abstains where the best choice's cosine is less than `abstain_margin` ahead.
+    """
 
     def score(sentences: Sequence[str], queries: Sequence[str]) -> list[ChoiceMatch]:
         table = encoder.encode(queries) @ encoder.encode(sentences).T
         return [ChoiceMatch(float(row.max()), int(row.argmax())) for row in table]
 
-    def supports(text: str, sentence: str, score: float) -> bool:
-        return score >= true_from
+    def support(text: str, sentence: str, score: float) -> float:
+        return score - true_from
 
-    return overlap_system(score, supports)
+    return overlap_system(score, support, abstain_margin)

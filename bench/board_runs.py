@@ -95,7 +95,7 @@ SMALL = (
 )
 LARGE = ("edu-rag-vanilla-qwen1b", "edu-rag-paper-qwen1b", "house", "huo-self-check-vanilla", "huo-self-check-rag")
 PLAN = (
-    *(Planned(slug, None) for slug in (*BLIND, "bm25-overlap", "sbert-overlap")),
+    *(Planned(slug, None) for slug in (*BLIND, "bm25-overlap", "sbert-overlap", "sbert-overlap-silent")),
     *(Planned(slug, 1_000) for slug in SMALL),
     *(Planned(slug, 500, ("--memory-gb", "8", "--pass-env", "OMP_WAIT_POLICY")) for slug in LARGE),
 )
@@ -127,6 +127,10 @@ PAIRS = (
     ("house", "house-light"),
     ("sbert-overlap", "blind-abstain"),
     ("sbert-overlap", "edu-rag-vanilla-qwen1b"),
+    ("sbert-overlap-silent", "blind-abstain"),
+    ("sbert-overlap-silent", "sbert-overlap"),
+    ("house", "sbert-overlap-silent"),
+    ("house-light", "sbert-overlap-silent"),
     ("edu-rag-paper-qwen1b", "bm25-overlap"),
     ("edu-rag-paper-qwen1b", "sbert-overlap"),
     ("house-light", "edu-rag-paper-smollm2"),

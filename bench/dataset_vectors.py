@@ -1,13 +1,15 @@
 """Measures a run of `sbert-overlap` on a dataset with sentence vectors and without, in one go.
 
     python bench/dataset_vectors.py [DATASET] [--n 20] [--system submissions/sbert-overlap]
-    python bench/dataset_vectors.py DATASET --has-vectors [--split NAME]
+    python bench/dataset_vectors.py DATASET --write COPY
+    python bench/dataset_vectors.py COPY --has-vectors [--split NAME]
 
 DATASET is a dataset folder; without it the mini benchmark is built. With --n, only so many questions of it, drawn at
-random, with their pages. A copy with vectors and one without are written, and the system runs on both by `edu-rag run`,
-with empty caches and without the sandbox (whose own work is the same). With --has-vectors, DATASET was built with
-vectors: the system runs on it as it is, and nothing is encoded for comparison. CPU seconds are those of all processes
-of a command, on the threads that OMP_NUM_THREADS allows.
+random, with their pages. A copy with vectors and one without are written, and the system runs on both by `edu-rag
+run`, with empty caches and without the sandbox (whose own work is the same). With --has-vectors, the dataset was
+built with vectors, or copied with --write, for a dataset by recipe has none: the system runs on it as it is, and
+nothing is encoded for comparison. CPU seconds are those of all processes of a command, on the threads that
+OMP_NUM_THREADS allows.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +37,7 @@ from edu_rag.draw_sample import choose
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import Attach, write_dataset
 from edu_rag.files.jsonl import read_values
+from edu_rag.files.manifest import write_manifest
 from edu_rag.files.sentence_vectors import KEY_BYTES, KEYS_FILE, NUMBERS_FILE
 from edu_rag.gold import Gold
 from edu_rag.names import Sample
@@ -74,6 +78,14 @@ def write_copy(dataset: Dataset, n: int | None, out: Path, attach: Attach | None
         documents=lambda folder, files: {},
         attach=attach,
     )
+
+
+def write_with_vectors(dataset: Dataset, out: Path) -> None:
+    """A copy of a whole dataset folder, with vectors. It has the id of the dataset, whose content is the same."""
+    shutil.copytree(dataset.folder, out)
+    made = dataset.manifest
+    added = write_vectors(out, made.files, ENCODER, BaselineEncoders())
+    write_manifest(out, replace(made, files=dict(sorted({**made.files, **added}.items()))))
 
 
 class Ran(NamedTuple):
@@ -156,6 +168,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", type=Path, nargs="?")
     parser.add_argument("--n", type=int, help="only so many questions, drawn at random")
+    parser.add_argument(
+        "--write", type=Path, metavar="COPY", help="only copy DATASET, with vectors, to this new folder"
+    )
     parser.add_argument("--has-vectors", action="store_true", help="the dataset was built with vectors: one run only")
     parser.add_argument("--split", help="with --has-vectors: the split to ask, if there are several")
     parser.add_argument("--system", type=Path, default=ROOT / "submissions" / "sbert-overlap")
@@ -166,9 +181,12 @@ def main() -> None:
         if source is None:
             source = scratch / "mini"
             build([MINI / "questions.jsonl"], source, read_config(MINI / "build.toml", {}))
-        threads = os.environ.get("OMP_NUM_THREADS", "all")
-        print(f"{ENCODER}, threads: {threads}.\n")
-        if asked.has_vectors:
+        if not asked.write:
+            threads = os.environ.get("OMP_NUM_THREADS", "all")
+            print(f"{ENCODER}, threads: {threads}.\n")
+        if asked.write:
+            write_with_vectors(Dataset(source), asked.write)
+        elif asked.has_vectors:
             print(*report_second(Dataset(source), asked.split, asked.system, scratch), sep="\n")
         else:
             print(*report(Dataset(source), asked.n, asked.system, scratch), sep="\n")

@@ -24,6 +24,7 @@ DOCS = ROOT / "docs"
 SCRIPTS = {
     "crash_faults": "bench/crash.py",  # its second table, with --kills 0; the first one is `crash`, with --points -1
     "crash_index_faults": "bench/crash.py",  # its second table, with --only index.sqlite3
+    "dataset_vectors_second": "bench/dataset_vectors.py",  # its other table, with --has-vectors
     "judge_scores": "bench/judge_audit.py",  # with --claims: scores from 1 to 5
     "mutation_runs": "bench/mutation.py",  # the groups of retrieval runs, which were measured later
     "science": "tests/science_set/score.py",

