@@ -29,6 +29,8 @@ SHORTEST = 0.05
 """Of the picture's width; a shorter line of equal score cuts a corner and is left out."""
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 24, 46, 46
 _WIDEST = 190
+_TICK_GAP, _TITLE = 10, 16
+"""Pixels between a number of the upright axis and the axis, and those that its title takes at the left edge."""
 
 
 class IsoLine(NamedTuple):
@@ -90,6 +92,11 @@ def _box(line: IsoLine) -> Box:
     return left, y - SMALL, left + width, y + 2
 
 
+def _tick_box(area: Area, at: float, words: str) -> Box:
+    right = area.left - _TICK_GAP
+    return right - width_of(words, SMALL), at - SMALL / 2, right, at + SMALL / 2
+
+
 def _texts(name: ShortName, role: RoleName) -> tuple[Text, ...]:
     """Names that may be next to the mark, and nowhere else: the picture joins no name to its mark by a line."""
     words = (name.text,) if role == "blind" else dict.fromkeys((name.label, name.text))
@@ -116,14 +123,16 @@ def front_picture(systems: Sequence[System], sheet: Sheet) -> FrontPicture:
     wants = [Want(*at, _texts(name, role_of(system.card))) for system, name, at in both]
     lines = list(_iso(x, y, area))
     blind = {want.texts for want, (system, _, _) in zip(wants, both, strict=True) if system.is_blind}
-    room, taken = area._replace(right=sheet.width - 2, left=2), [_box(line) for line in lines]
+    room = area._replace(right=sheet.width - 2, left=_TITLE)
+    y_ticks = [(pixels(area, x, y, x.low, at)[1], words.replace(" %", "")) for at, words in y.ticks]
+    taken = [*(_box(line) for line in lines), *(_tick_box(area, at, words) for at, words in y_ticks)]
     return FrontPicture(
         sheet=sheet,
         height=area.bottom + _BOTTOM,
         area=area,
         lines=lines,
-        x_ticks=[(pixels(area, x, y, at, y.low)[0], words) for at, words in x.ticks],
-        y_ticks=[(pixels(area, x, y, x.low, at)[1], words) for at, words in y.ticks],
+        x_ticks=[(pixels(area, x, y, at, y.low)[0], words.replace(" %", "")) for at, words in x.ticks],
+        y_ticks=y_ticks,
         marks=[
             DrawnSystem(*at, role_of(system.card), number == best, f"{name.label}: {delta(system.score, 2)}")
             for number, (system, name, at) in enumerate(zip(shown, names, places, strict=True))

@@ -18,7 +18,7 @@ from edu_rag.scorecard.card import ScoreCard, SystemFacts
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.board.short_names import ShortName, short_names
-from leaderboard.front.front_picture import NARROW, SIZE, WIDE, front_picture
+from leaderboard.front.front_picture import NARROW, SIZE, SMALL, WIDE, front_picture
 from leaderboard.front.reading_gain import Standing, standing_of
 from leaderboard.pages import board_page, front_pages
 from leaderboard.plots.plot_sentences import spoken, width_of
@@ -273,6 +273,29 @@ def test_no_label_of_the_picture_overlaps_another_or_leaves_it(tmp_path: Path, s
     for mark in picture.marks:
         assert area.left - 0.1 <= mark.x <= area.right + 0.1
         assert area.top - 0.1 <= mark.y <= area.bottom + 0.1
+
+
+@pytest.mark.parametrize("n_right", range(30, 46, 3))
+def test_no_label_of_the_picture_covers_a_number_or_the_title_of_the_upright_axis(tmp_path: Path, n_right: int) -> None:
+    """Two systems near this axis: the second one leaves no room to the right of the first."""
+    counts = {
+        "first light": (n_right, 11),
+        "second": (n_right - 2, 14),
+        "reader": (60, 40),
+        "blind": (18, 82),
+        "none": (0, 0),
+    }
+    for name, (right, wrong) in counts.items():
+        outcomes = "c" * right + "i" * wrong + "a" * (100 - right - wrong)
+        made.write_card(tmp_path, made.card_of(name.replace(" ", "-"), outcomes, name=f"{name} · 135M"))
+    picture = front_picture(systems_of(present(collect(tmp_path)).tables[0]), NARROW)
+    numbers = [(y - SMALL / 2, y + SMALL / 2, words) for y, words in picture.y_ticks]
+    for label, _ in picture.labels:
+        width = width_of(label.text, SIZE)
+        left = label.x - {"start": 0, "middle": width / 2, "end": width}[label.anchor]
+        covered = [words for top, bottom, words in numbers if top < label.y + SIZE / 2 and bottom > label.y - SIZE / 2]
+        assert left >= (picture.area.left - 10 if covered else 16)
+    assert len(picture.labels) >= 2
 
 
 def test_the_picture_has_no_inline_style_and_a_text_of_its_own(site: tuple[Path, list[ScoreCard]]) -> None:
