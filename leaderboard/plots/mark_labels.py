@@ -66,6 +66,8 @@ def _candidates(want: Want, size: float, radius: float, may_stray: bool) -> Iter
             shift = height * far * (0.75 if right and far == 1 else 1)
             if far == 1 or down:  # a second line straight to the side would cross the first
                 yield want.x + right * side, want.y + down * shift, anchor
+        if far == 1:  # above and below, from the mark's left edge on: near the left edge of the area
+            yield from ((want.x - radius, want.y + down * height, "start") for down in (-1, 1))
 
 
 def _is_free(box: Box, taken: Boxes, area: Area) -> bool:
