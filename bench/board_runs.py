@@ -28,7 +28,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -201,26 +201,30 @@ def run(asking: Asking) -> None:
     asking.each("run")
 
 
-def restore(runs: Path, dataset: Manifest, slugs: Iterable[str]) -> None:
+def restore(runs: Path, dataset: Manifest, slugs: Collection[str]) -> None:
     """Copy published runs of these systems to where a probe expects them, with what is known of their records.
 
-    They were made on this version of the dataset; its labels may have been others.
+    A system that has changed since is left out. The code of `baselines` may have changed, and the dataset's labels too:
+    the runs are of this version of the dataset. Each restored run is printed with the dataset that it was made on.
     """
     for line in read_reruns(LEADERBOARD / FILE_NAME):
-        folder = submission_of(runs, line.slug) if line.slug in slugs else None
-        if folder is None or line.system_sha256 != system_sha256(folder):
+        if line.slug not in slugs or line.dataset.partition("#")[0] != dataset.id.partition("#")[0]:
             continue
-        for place in sorted(
-            (ROOT / "submissions" / line.slug / "predictions" / dataset.release.folder).glob("*.jsonl")
-        ):
-            made = runs / place.relative_to(ROOT)
-            if file_sha256(place) == line.predictions_sha256 and not made.exists():
-                made.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(place, made)
-                write_json(record_path(made), record_of(line, dataset.id))
+        table = line.split if line.sample is None else f"{line.split}-{line.sample}"
+        place = ROOT / "submissions" / line.slug / "predictions" / dataset.release.folder / f"{table}.jsonl"
+        made = runs / place.relative_to(ROOT)
+        if made.exists() or not place.is_file() or file_sha256(place) != line.predictions_sha256:
+            continue
+        if line.system_sha256 != system_sha256(submission_of(runs, line.slug)):
+            print(f"{line.slug} {table}: not restored: its files have changed since", flush=True)
+            continue
+        made.parent.mkdir(parents=True, exist_ok=True)
+        write_json(record_path(made), restored_record(line, dataset.id))
+        shutil.copyfile(place, made)
+        print(f"{line.slug} {table}: restored, made on {line.dataset}, asked now on {dataset.id}", flush=True)
 
 
-def record_of(line: Rerun, dataset: str) -> RunRecord:
+def restored_record(line: Rerun, dataset: str) -> RunRecord:
     """The run record of a published run, from the line that vouches for it, for the dataset as it is labelled now."""
     return RunRecord(
         dataset=dataset,
@@ -256,15 +260,27 @@ def is_boxed(made: Path) -> bool:
 
 
 def strip(made: Path, place: Path) -> None:
-    """Copy predictions with the answers only: other text of the systems may quote pages that are not ours."""
+    """Copy predictions with the answers only: other text of the systems may quote pages that are not ours.
+
+    A record of older predictions at that place is removed: the line that vouches for the copy takes its place.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
+    record_path(place).unlink(missing_ok=True)
     left_out = {"response"} if is_boxed(made) else {"response", "latency_s"}
     write_records(place, ({k: v for k, v in row.items() if k not in left_out} for _, row in read_values(made)))
 
 
 def copied_probes(made: Path, place: Path, exam: Exam) -> Iterator[ProbeRun]:
-    """Copy the probes of a run, without other text; the files as they are now."""
+    """Copy the probes of a run, without other text; the files as they are now.
+
+    A probe of another sample is left to the run of that sample, if there is one. Ends the script where a run in the
+    sandbox has a probe without it, or the reverse.
+    """
     for run, path in own_probes(made, exam):
+        if run.sample != exam.sample and made.with_name(f"{exam.split}-{run.sample}.jsonl").is_file():
+            continue
+        if is_boxed(path) != is_boxed(made):
+            raise SystemExit(f"{path}: not made in the sandbox as {made.name} was, or the reverse: ask the probe again")
         copy = run.path(place, exam.split)
         strip(path, copy)
         yield replace(run, predictions_sha256=file_sha256(copy))
@@ -303,15 +319,16 @@ def vouch(made: Path, place: Path, reruns: Path, dataset: Dataset | None, machin
     line = known.get(_answers_of(line), line)
     if dataset is not None:
         exam = open_exam(dataset, split, sample or None)
-        probes = {one.probe: one for one in (*line.probes, *copied_probes(made, place, exam))}
+        probes = {(one.probe, one.sample or ""): one for one in (*line.probes, *copied_probes(made, place, exam))}
         line = replace(line, probes=tuple(one for _, one in sorted(probes.items())))
     if line != known.get(_answers_of(line)):
         write_rerun(reruns, line)
 
 
 def _answers_of(line: Rerun) -> tuple[str, ...]:
-    """The answers that a line vouches for, whatever labels the dataset had then."""
-    return line.slug, line.dataset.partition("#")[0], line.split, line.predictions_sha256
+    """The system and the answers that a line vouches for, whatever labels the dataset had then."""
+    release = line.dataset.partition("#")[0]
+    return line.slug, line.system_sha256, release, line.split, line.predictions_sha256
 
 
 def drop_replaced(reruns: Path) -> None:
