@@ -16,7 +16,7 @@ CACHE_VARIABLE = "EDU_RAG_CACHE"
 DEVICE_VARIABLE = "EDU_RAG_DEVICE"
 THREADS_VARIABLE = "EDU_RAG_THREADS"
 Precision = Literal["float32", "bfloat16", "int8"]
-"""Of a language model's weights and activations; `int8` is of activations, and OpenVINO's only."""
+"""Of a language model's weights and activations. `int8`: activations only, OpenVINO only."""
 
 
 class KnownModel(NamedTuple):

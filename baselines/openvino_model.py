@@ -1,9 +1,9 @@
 """A GGUF model through OpenVINO in this process: in bfloat16 and int8 it reads prompts faster than llama.cpp.
 
 OpenVINO reads the file itself. The weights are those of the file, and the activations have the precision that is asked
-for; keys and values have 16 bits. In int8, products with weights of 4 and 8 bits take activations in 8 bits, where each
-32 share a scale, as llama.cpp does; all else is computed in bfloat16. Except in float32, answers may differ from one
-processor to another: a system names the back end that it uses.
+for; keys and values have 16 bits. In int8, products with weights of 4 and 8 bits take activations in 8 bits, in groups
+of 32 that share a scale, as in llama.cpp; everything else is computed in bfloat16. Except in float32, answers may
+differ from one processor to another: a system names the back end that it uses.
 """
 
 from __future__ import annotations
@@ -99,13 +99,21 @@ def _append_to_caches(model: Any) -> Any:
     return openvino.Model([model.get_results()[0], *(grown[name] for name in caches)], inputs)
 
 
+def _constant(output: Any) -> Any:
+    """The node of a constant, which may be converted to another type first; another node where it is none."""
+    node = output.get_node()
+    return node.input_value(0).get_node() if node.get_type_name() == "Convert" else node
+
+
+def _is_constant(output: Any) -> bool:
+    return bool(_constant(output).get_type_name() == "Constant")
+
+
 def _values(output: Any) -> Array:
-    """The numbers of a constant, which may be converted to another type first."""
+    """The numbers of a constant."""
     import numpy as np
 
-    node = output.get_node()
-    constant = node.input_value(0).get_node() if node.get_type_name() == "Convert" else node
-    return np.array(constant.data, np.float32)
+    return np.array(_constant(output).data, np.float32)
 
 
 def _weights_in_4_bits(product: Any) -> tuple[Any, Any, Any] | None:
@@ -119,8 +127,9 @@ def _weights_in_4_bits(product: Any) -> tuple[Any, Any, Any] | None:
             return None
         nodes.append(nodes[-1].input_value(place).get_node())
     _, _, scaled, centred, q, stored = nodes
+    z, s = centred.input_value(1), scaled.input_value(1)
     known = stored.get_element_type().get_type_name() == "u4" and product.get_attributes()["transpose_b"]
-    return (q.output(0), centred.input_value(1), scaled.input_value(1)) if known else None
+    return (q.output(0), z, s) if known and _is_constant(z) and _is_constant(s) else None
 
 
 def _with_integer_zero_points(model: Any) -> Any:

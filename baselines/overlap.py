@@ -33,7 +33,7 @@ class Support(Protocol):
     """How far a sentence that matches a true/false question this well supports "true": below 0, it does not."""
 
     def __call__(self, text: str, sentence: str, score: float) -> float:
-        """A number in the unit of the scores or of shares."""
+        """A number in a unit of its own: words, or cosine."""
         ...
 
 
@@ -70,8 +70,8 @@ def overlap_system(
         texts = [sentence.text for sentence in sentences]
         if question.kind == "true_false":
             match = score(texts, [question.text])[0]
-            ahead = support(question.text, texts[match.place], match.score)
-            ahead, said = abs(ahead), _side(question, "true" if ahead >= 0 else "false")
+            supported = support(question.text, texts[match.place], match.score)
+            ahead, said = abs(supported), _side(question, "true" if supported >= 0 else "false")
         else:
             labels = list(question.choices)
             matches = score(texts, [statement(question, label) for label in labels])

@@ -7,7 +7,7 @@
 DATASET is a dataset folder; without it the mini benchmark is built. With --n, only so many questions of it, drawn at
 random, with their pages. A copy with vectors and one without are written, and the system runs on both by `edu-rag
 run`, with empty caches and without the sandbox (whose own work is the same). With --has-vectors, the dataset was
-built with vectors, or copied with --write, for a dataset by recipe has none: the system runs on it as it is, and
+built with vectors, or copied with --write (datasets made by recipe have none): the system runs on it as it is, and
 nothing is encoded for comparison. CPU seconds are those of all processes of a command, on the threads that
 OMP_NUM_THREADS allows.
 """

@@ -2,7 +2,7 @@
 
     python bench/overlap_margin.py RUNS/open-textbooks [--split dev]
 
-Choose the margin on a split that the board does not use. A dataset with sentence vectors spares the encoding.
+Choose the margin on a split that the board does not use. A dataset with sentence vectors saves the encoding.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def asked(dataset: Dataset, exam: Exam) -> Iterator[SystemQuestion]:
 def row(margin: float, said: Sequence[str | None], right: Sequence[str | None]) -> str:
     """A row of the table."""
     n_answered = sum(one is not None for one in said)
-    n_right = sum(one == other for one, other in zip(said, right, strict=True))
+    n_right = sum(one is not None and one == other for one, other in zip(said, right, strict=True))
     score = (2 * n_right - n_answered) / len(said)
     return f"| {margin:.3f} | {score:+.3f} | {n_answered / len(said):.3f} | {n_right / max(1, n_answered):.3f} |"
 

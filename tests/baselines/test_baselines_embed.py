@@ -127,8 +127,8 @@ def test_sbert_overlap_answers_easy_questions_from_their_page(
 
 
 def cosines(encoder: Encoder, question: SystemQuestion) -> list[float]:
-    """Of each choice's statement, or of a true/false question's text, with the closest sentence."""
-    asked = [question.text] if question.kind == "true_false" else [statement(question, c) for c in question.choices]
+    """Of each choice's statement with the closest sentence."""
+    asked = [statement(question, label) for label in question.choices]
     sentences = [one.text for one in sentences_of(question)]
     return [float(row.max()) for row in encoder.encode(asked) @ encoder.encode(sentences).T]
 
@@ -145,6 +145,19 @@ def test_the_silent_sbert_overlap_abstains_where_two_choices_are_close_and_answe
         close += first - second < 0.03
         assert silent(question) == (SystemAnswer(answer=None) if first - second < 0.03 else other(question))
     assert 0 < close < len(elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("choices", "margin", "expected"),
+    [(["Iron.", "Iron."], 0.0, "a"), (["Iron.", "Iron."], 0.03, None), (["Iron."], 0.03, "a")],
+)
+def test_of_equal_choices_the_first_is_the_answer_unless_a_margin_is_asked_for(
+    encoder: Encoder, choices: list[str], margin: float, expected: str | None
+) -> None:
+    asked = replace(
+        question_with("What rusts?", "Iron rusts in wet air."), choices=dict(zip("ab", choices, strict=False))
+    )
+    assert dense_system(encoder, abstain_margin=margin)(asked).answer == expected
 
 
 @pytest.mark.parametrize(

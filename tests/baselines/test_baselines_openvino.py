@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from short_gguf import write_short
 
@@ -136,9 +138,13 @@ def test_in_int8_the_probabilities_are_nearly_those_of_float32(
     assert isinstance(rough, OpenVinoModel)
     assert rough.network.get_property("DYNAMIC_QUANTIZATION_GROUP_SIZE") == 32
     assert exact.network.get_property("DYNAMIC_QUANTIZATION_GROUP_SIZE") == 0
-    ours, theirs = (model.likelihoods(LONG, CONTINUATIONS) for model in (rough, exact))
-    for one, other in zip(ours.logprobs, theirs.logprobs, strict=True):
-        assert one == pytest.approx(other, abs=0.5)
+    monkeypatch.setattr(openvino_model, "GROUP", 0)  # no activations in 8 bits
+    same_but_for_8_bits = OpenVinoModel(str(in_4_bits), precision="int8")
+    ours, others, theirs = (model.likelihoods(LONG, CONTINUATIONS) for model in (rough, same_but_for_8_bits, exact))
+    in_8_bits, in_16_bits, expected = (np.concatenate(one.logprobs) for one in (ours, others, theirs))
+    assert np.abs(in_8_bits - expected).mean() < 0.25  # 0.10 and 0.07 on a processor with AVX-512 VNNI
+    if re.search(r"avx512_vnni|avx_vnni", Path("/proc/cpuinfo").read_text(encoding="utf-8")):
+        assert np.abs(in_8_bits - in_16_bits).max() > 0.01
 
 
 @pytest.mark.parametrize(
