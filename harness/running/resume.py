@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -24,7 +25,8 @@ class Partial:
 
     The file is only ever appended to and cut at its end, so that no kill can lose an answer that was kept; it is
     locked while a run writes it. Raises SubmissionError if another run does. If `run["limits"]` have changed,
-    answers stay and faults are asked again: they may only have needed more time.
+    answers stay and faults are asked again: they may only have needed more time. Answers of another run, such as one
+    with other settings, move to a file of their own (`set_aside_path`), and come back when that run is started again.
     """
 
     def __init__(
@@ -35,7 +37,8 @@ class Partial:
         self._monotonic = monotonic
         path.parent.mkdir(parents=True, exist_ok=True)
         self._stream = _locked(path)
-        n_good = 0 if fresh else self._read(dict(run))
+        self._make_room(run)
+        n_good = 0 if fresh else self._read(run)
         self._synced = -SYNC_S
         with naming(path):
             self._stream.truncate(n_good)
@@ -43,15 +46,33 @@ class Partial:
                 self._stream.write(to_line(run))
             self._keep()
 
-    def _read(self, run: dict[str, Any]) -> int:
+    def _make_room(self, run: Mapping[str, Any]) -> None:
+        """Set the answers of another run aside, and take back those of this one."""
+        found = _kept_run(self._stream)
+        if found is not None and not _is_same(found, run):
+            aside = set_aside_path(self.path, found)
+            self._move(self.path, aside)
+            what = "was of another system, dataset or setting"
+            say(f"{self.path}: {what}: kept as {aside.name} until that one runs again")
+        ours = set_aside_path(self.path, run)
+        if ours.is_file() and not ours.is_symlink() and _kept_run(self._stream) is None:
+            self._move(ours, self.path)
+
+    def _move(self, path: Path, to: Path) -> None:
+        with naming(path):
+            path.replace(to)
+        self._stream.close()
+        self._stream = _locked(self.path)
+
+    def _read(self, run: Mapping[str, Any]) -> int:
         """Load what an earlier run of the same system left; return the bytes of its whole, valid lines."""
         n_good, are_same_limits = 0, True
+        self._stream.seek(0)
         for number, line in enumerate(self._stream.read().splitlines(keepends=True)):
             try:
                 values = parse_json(line)
                 if number == 0:
-                    if not isinstance(values, dict) or {**values, "limits": None} != {**run, "limits": None}:
-                        say(f"{self.path}: belongs to another system or dataset: starting again")
+                    if not isinstance(values, dict) or not _is_same(values, run):
                         return 0
                     are_same_limits = values.get("limits") == run.get("limits")
                 if not line.endswith(b"\n"):  # torn, even if the rest happens to be JSON
@@ -87,6 +108,31 @@ class Partial:
         """Close the file and free it; unless removed it stays for the next run."""
         with naming(self.path):  # it writes what a full disk did not take before
             self._stream.close()
+
+
+def set_aside_path(path: Path, run: Mapping[str, Any]) -> Path:
+    """Where the answers of a run wait while another run writes to `path`."""
+    digest = hashlib.sha256(to_line(_without_limits(run))).hexdigest()[:8]
+    return path.with_name(f"{path.name.removesuffix('.partial')}.{digest}.partial")
+
+
+def _without_limits(run: Mapping[str, Any]) -> dict[str, Any]:
+    return {**run, "limits": None}
+
+
+def _is_same(run: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return _without_limits(run) == _without_limits(other)
+
+
+def _kept_run(stream: IO[bytes]) -> Mapping[str, Any] | None:
+    """The run whose answers a file holds; None if it holds none, or does not say whose they are."""
+    stream.seek(0)
+    first, has_answers = stream.readline(), bool(stream.readline())
+    try:
+        found = parse_json(first)
+    except (ValueError, RecordError):
+        return None
+    return found if has_answers and isinstance(found, dict) else None
 
 
 def _locked(path: Path) -> IO[bytes]:

@@ -85,7 +85,7 @@ class Standing:
 
     @property
     def too_small(self) -> str:
-        """The difference below which one test finds nothing, rounded up; empty if nothing can be compared."""
+        """The smallest difference that one test finds with 80 % power, rounded up; empty if nothing can be compared."""
         return "" if self.detectable is None else f"{math.ceil(100 * self.detectable - 1e-9) / 100:.2f}"
 
     @property
@@ -105,7 +105,7 @@ class Standing:
             return (f"Reading the pages {how}", *self._lead(more[0]), f" than the same model without them{silence}.")
         if over:
             start = f"{self._named(over[0].reader).text}, which reads the pages, scores "
-            return (start, _ahead(over[0]), " more than the best blind system.")
+            return (start, _ahead(over[0]), " more than the best system that never looks at them.")
         return (self._nothing(),)
 
     def _lead(self, gain: Gain) -> Words:
@@ -114,8 +114,10 @@ class Standing:
     def _nothing(self) -> str:
         if not self.over_blind and not self.gains:
             return "No verified system of this table reads the pages yet."
-        limit = f": differences under {self.too_small} cannot be detected" if self.too_small else ""
-        return f"It is not established that reading the pages helps{limit} with {self.n:,} questions."
+        said = f"With {self.n:,} questions it is not established that reading the pages helps"
+        if not self.too_small:
+            return f"{said}."
+        return f"{said}; two typical systems must differ by about {self.too_small} for a test to find it reliably."
 
     @property
     def counted(self) -> str:

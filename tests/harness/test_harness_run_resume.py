@@ -173,6 +173,45 @@ def test_faults_are_asked_again_under_other_limits_and_answers_stay(
     last.close()
 
 
+OTHER = {**RUN, "system_sha256": "1"}
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_answers_of_another_run_wait_until_that_run_is_started_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fresh: bool
+) -> None:
+    path = tmp_path / "test.jsonl.partial"
+    for run, question_id in ((RUN, "q1"), (OTHER, "q2")):
+        kept = Partial(path, run, fresh=fresh)
+        assert kept.done == {}
+        kept.add(said(question_id))
+        kept.close()
+    (aside,) = set(tmp_path.iterdir()) - {path}
+    assert f"kept as {aside.name} until that one runs again" in capsys.readouterr().err
+    for run, question_id in ((RUN, "q1"), (OTHER, "q2"), ({**RUN, "limits": {"time_s": 9.0}}, "q1")):
+        back = Partial(path, run, fresh=False)
+        assert list(back.done) == [question_id]
+        back.close()
+    last = Partial(path, OTHER, fresh=False)
+    last.remove()
+    last.close()
+    assert len(list(tmp_path.iterdir())) == 1  # of the other run
+
+
+def test_a_run_without_answers_leaves_no_file_and_a_link_is_not_taken_back(tmp_path: Path) -> None:
+    path, secret = tmp_path / "test.jsonl.partial", tmp_path / "secret"
+    Partial(path, OTHER, fresh=False).close()
+    secret.write_bytes(path.read_bytes() + b'{"question_id":"q1","answer":"b"}\n')
+    before = secret.read_bytes()
+    partials.set_aside_path(path, RUN).symlink_to(secret)
+    kept = Partial(path, RUN, fresh=False)
+    kept.add(said("q2"))
+    kept.close()
+    assert not path.is_symlink()
+    assert secret.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_fresh_forgets_what_was_kept(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl.partial"
     first = Partial(path, RUN, fresh=False)

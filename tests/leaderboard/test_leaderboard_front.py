@@ -104,7 +104,7 @@ def test_a_reader_that_is_worse_than_its_model_takes_the_general_claim_away(tmp_
 
 def test_a_lead_over_the_best_blind_system_is_claimed_as_that_and_no_more(tmp_path: Path) -> None:
     found = standing(tmp_path, [reader(outcomes(50, 10)), alone(outcomes(49, 11)), silent()])
-    said = "Reader · 1B, which reads the pages, scores 0.67 more than the best blind system."
+    said = "Reader · 1B, which reads the pages, scores 0.67 more than the best system that never looks at them."
     assert spoken(found.sentence) == said
     assert found.counted.endswith("without pages: no difference is established.")
 
@@ -113,8 +113,8 @@ def test_where_nothing_is_established_the_sentence_says_so_with_the_smallest_dif
     found = standing(tmp_path, [reader(outcomes(31, 29)), alone(outcomes(30, 30)), silent()])
     assert found.detectable is not None
     assert 0 <= float(found.too_small) - found.detectable < 0.01
-    limit = f"differences under {found.too_small} cannot be detected with 60 questions."
-    assert spoken(found.sentence) == f"It is not established that reading the pages helps: {limit}"
+    limit = f"two typical systems must differ by about {found.too_small} for a test to find it reliably."
+    assert spoken(found.sentence) == f"With 60 questions it is not established that reading the pages helps; {limit}"
 
 
 @pytest.mark.parametrize("changes", [{"caps": {}}, {"withdrawn": "a bug"}])
