@@ -28,7 +28,7 @@ from builder.deriving.work_tables import WorkTables
 from builder.documents.dataset_documents import dataset_documents
 from builder.documents.question_terms import EXTRA_COLUMNS
 from builder.evidence import label_evidence
-from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
+from builder.evidence.given_evidence import MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.hit_detail import detail_of
 from builder.fetch.machine_use_signals import reserves_rights
@@ -158,7 +158,10 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
         **_pages(tables, n),
         **_labels(tables, inputs.config),
         "extractor": inputs.config.extract.extractor,
-        "evidence_methods": [*inputs.config.label.evidence, *([MARKED] if inputs.marks else [])],
+        "evidence_methods": [
+            *inputs.config.label.evidence,
+            *sorted({mark.method for marks in inputs.marks.values() for mark in marks}),
+        ],
         "sentence_splitter": SPLITTER,
     }
 

@@ -7,6 +7,9 @@ says where to read and not which sentence answers. The page has to be a hit of t
 Method marked-v1: sentences that the authors of a question set marked. `[label] marks` names a file with one JSON
 object a line: `question_id`, `url` of the page, and `text`, one or more neighbouring sentences exactly as they are on
 the page.
+
+Method evidence-lm-v1: the same where a language model marked them (builder/generating/evidence_reader.py). The lines of
+its file say so in `method`.
 """
 
 from __future__ import annotations
@@ -14,22 +17,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import read_records
 from edu_rag.gold import Gold
 from edu_rag.records import HOME_PAGE, Evidence, Question, WebPage
 
-MARKED = "marked-v1"
+MarkMethod = Literal["marked-v1", "evidence-lm-v1"]
+MARKED: MarkMethod = "marked-v1"
+READ: MarkMethod = "evidence-lm-v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedText:
-    """Text of the page at `url` that supports the gold answer of a question."""
+    """Text of the page at `url` that supports the gold answer of a question, and by whom it was marked."""
 
     question_id: str
     url: str
     text: str
+    method: MarkMethod = MARKED
 
 
 def marks_by_question(marks: Iterable[MarkedText]) -> dict[str, list[MarkedText]]:
@@ -69,7 +76,7 @@ def marked_evidence(
                 page_id=page.page_id,
                 start=start,
                 end=start + len(mark.text),
-                method=MARKED,
+                method=mark.method,
             )
 
 

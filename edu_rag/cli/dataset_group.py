@@ -1,4 +1,4 @@
-"""`edu-rag dataset` with `push` and `fetch`, which need both the builder and publishing."""
+"""`edu-rag dataset` with `push`, `fetch` and `mark-evidence`: the builder with publishing or with a language model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from builder.dataset.commands import dataset
+from edu_rag.cli.chat_models import model_option, opened, price_option
+from edu_rag.processes.worker_threads import MAX_WORKERS
 
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset
@@ -120,5 +122,63 @@ def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | No
         click.echo(folder)
 
 
+@click.command("mark-evidence")
+@click.argument("folder", type=_FOLDER)
+@click.option("--out", type=_FOLDER, required=True, help="Folder for the marks, the replies and the report.")
+@click.option("--split", "splits", multiple=True, help="Only this split; repeatable.")
+@click.option("--first", type=click.IntRange(1), metavar="N", help="Only the first N questions, as a trial.")
+@model_option
+@price_option
+@click.option(
+    "--workers", type=click.IntRange(1, MAX_WORKERS), default=1, show_default=True, help="Questions at the same time."
+)
+@click.option("--dry-run", is_flag=True, help="Estimate calls, tokens and dollars, and ask nothing.")
+def mark_evidence(
+    folder: Path,
+    out: Path,
+    splits: tuple[str, ...],
+    first: int | None,
+    model: str,
+    price: tuple[float, float] | None,
+    workers: int,
+    dry_run: bool,
+) -> None:
+    """Let a language model mark the sentences that support each gold answer.
+
+    The model reads the likeliest sentences of a question's pages, all in one request. OUT/evidence.jsonl holds the
+    marks: name it in `[label] marks` of the settings and build the dataset again, with `[label] evidence = []` for
+    these labels alone. The method is evidence-lm-v1. Replies are kept in OUT/replies.jsonl: run the same command again
+    to resume. The gold answers are sent to the model.
+
+    \b
+    Example:
+      edu-rag dataset mark-evidence dataset --out marks --first 50 --dry-run
+      edu-rag dataset mark-evidence dataset --out marks --split dev --workers 8
+    """
+    from builder.generating.call_estimate import TokenPrice
+    from builder.generating.evidence_reader import EvidenceReader
+    from builder.generating.reply_file import FILE_NAME, ReplyFile
+    from edu_rag.files.dataset import Dataset
+    from edu_rag.files.jsonl import write_json, write_records
+
+    dataset = Dataset(folder)
+    chosen = [dataset.only_split(split) for split in splits] or dataset.splits()
+    replies = click.get_current_context().with_resource(ReplyFile(out / FILE_NAME, read_only=dry_run))
+    reader = EvidenceReader(dataset, opened(model), replies, workers)
+    if dry_run:
+        click.echo(reader.estimate(chosen, first).line("reader", TokenPrice(*price) if price else TokenPrice()))
+        return
+    found = reader.read(chosen, first)
+    marks = out / "evidence.jsonl"
+    n_marks = write_records(marks, (mark for one in found for mark in one.marks or ()))
+    write_json(out / "report.json", reader.report(found, chosen))
+    n_with = sum(bool(one.marks) for one in found)
+    click.echo(f"{marks}: {n_marks:,} marks; {n_with:,} of {len(found):,} questions that were asked have evidence")
+    n_missing = sum(one.marks is None for one in found)
+    if n_missing:
+        click.echo(f"no usable reply for {n_missing:,} questions; {out / FILE_NAME} holds what the model said")
+
+
+dataset.add_command(mark_evidence)
 dataset.add_command(push)
 dataset.add_command(fetch)

@@ -2,69 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from builder.question_sets.commands import questions
+from edu_rag.cli.chat_models import model_option, opened, price_option
 from edu_rag.processes.worker_threads import MAX_WORKERS
 
-if TYPE_CHECKING:
-    from baselines.prompts.generate import LanguageModel
-    from builder.generating.chat_prompts import ChatRequest
-    from builder.generating.reply_file import ChatModel, ChatReply
-
 _FOLDER = click.Path(path_type=Path, file_okay=False)
-SERVER = "server"
-_LOADING = threading.Lock()
-
-
-def _server() -> tuple[dict[str, object], LanguageModel]:
-    from baselines.llm import ServerModel
-
-    model = ServerModel.from_environment()
-    return {"back_end": SERVER, "model": model.model, "api": model.api, "temperature": 0}, model
-
-
-@cache
-def _local(name: str) -> LanguageModel:
-    from baselines.assemble import open_model
-    from baselines.recipe import ModelChoice
-
-    return open_model(ModelChoice(name=name, back_end="llama.cpp"))
-
-
-def _local_facts(name: str) -> dict[str, object]:
-    from baselines.models import locate
-    from edu_rag.errors import SubmissionError
-    from edu_rag.files.manifest import file_sha256
-
-    path = locate(name)
-    if not isinstance(path, Path):
-        raise SubmissionError(f"model {name}", "is not a GGUF file", "llama.cpp reads GGUF files only")
-    return {"back_end": "llama.cpp", "model": path.name, "sha256": file_sha256(path), "temperature": 0}
-
-
-def opened(name: str) -> ChatModel:
-    """The model of `--model`: the server that the environment names, or a local file by llama.cpp.
-
-    A local one is loaded when it is first asked: not for a dry run, nor where all replies are kept.
-    """
-    from baselines.prompts.prompt import FilledPrompt
-    from builder.generating.reply_file import ChatModel, ChatReply
-
-    facts, server = _server() if name == SERVER else (_local_facts(name), None)
-
-    def ask(request: ChatRequest) -> ChatReply:
-        with _LOADING:
-            model = _local(name) if server is None else server
-        prompt = FilledPrompt(system=request.system, user=request.user, made_from=request.made_from)
-        return ChatReply(*model.generate(prompt, request.max_tokens))
-
-    return ChatModel(facts, ask)
 
 
 @click.command()
@@ -74,13 +20,7 @@ def opened(name: str) -> ChatModel:
 @click.option("--out", type=_FOLDER, required=True, help="Folder for the questions, the replies and the review page.")
 @click.option("--n", "n", type=click.IntRange(1, 100_000), default=55, show_default=True, help="Questions to ask for.")
 @click.option("--types", default="", metavar="TYPE,TYPE …", help="Question types; all eleven without it.")
-@click.option(
-    "--model",
-    default=SERVER,
-    show_default=True,
-    metavar="NAME",
-    help="`server` (EDU_RAG_LLM_URL, _MODEL, _KEY), or a GGUF file or known model, run by llama.cpp.",
-)
+@model_option
 @click.option("--reader", metavar="NAME", help="Model that checks the questions; the same one without it.")
 @click.option("--free-text", is_flag=True, help="Make questions without choices.")
 @click.option(
@@ -98,13 +38,7 @@ def opened(name: str) -> ChatModel:
     help="How many passages are tried for each question, until one passes.",
 )
 @click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the draw.")
-@click.option(
-    "--price",
-    nargs=2,
-    type=click.FloatRange(0),
-    metavar="IN OUT",
-    help="US dollars for a million tokens in and out, of either model.",
-)
+@price_option
 @click.option(
     "--workers", type=click.IntRange(1, MAX_WORKERS), default=1, show_default=True, help="Questions at the same time."
 )
