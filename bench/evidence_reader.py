@@ -1,16 +1,17 @@
 """How well a strong reader marks evidence: the requests of `edu-rag dataset mark-evidence`, and a score of the replies.
 
     python bench/evidence_reader.py ask --dataset RUNS/open-textbooks --dataset RUNS/tqa-val --out PACKETS
-    python bench/evidence_reader.py keep --dataset ... PACKETS/reply-1.jsonl ... > reader_replies.jsonl
-    python bench/evidence_reader.py judge --dataset ... --out PACKET.jsonl
+    python bench/evidence_reader.py keep --dataset ... PACKETS/reply-1.jsonl ... --to reader_replies.jsonl
+    python bench/evidence_reader.py judge --dataset ... --out PACKETS/judge/packet.jsonl
+    python bench/evidence_pool.py --dataset ... --out PACKETS/judge --judged PACKETS/judge/read.jsonl > ADDED
     python bench/evidence_reader.py score --dataset RUNS/open-textbooks --dataset RUNS/tqa-val
 
-`ask` writes the requests of the untouched labelled questions, as the model gets them, in N_PACKETS files for readers
-who have seen neither the labels nor each other's replies. A reader writes a line of JSON a question: `id`, and in
-`reply` what the request asks for. `keep` adds the hash of each request. `judge` writes the marked sentences that no
-reader has judged, mixed with as many that were not marked, for another reader; `labels` of its lines come to
-ADDED as evidence_pool.py writes them. `score` prints precision, recall and the questions with a right span; a place
-that only ADDED holds counts for precision and not for recall, as the other methods had no chance to be right there.
+`ask` writes the requests of the untouched labelled questions, PER_PACKET in a file, for readers who have seen neither
+the labels nor each other's replies; `--questions` asks about the questions of a file of predictions instead. A reader
+writes a line of JSON a question: `id`, and in `reply` what the request asks for. `keep` adds what pins the passages.
+`judge` writes the marked sentences that no reader has judged, mixed with as many that were not marked, for another
+reader. `score` prints precision, recall and the questions with a right span. A place that only ADDED holds counts for
+precision and for right spans; it does not count for recall, as the other methods could not find it.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class Request(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        """What pins the passages and their numbers."""
-        return hashlib.sha256(self.request.user.encode()).hexdigest()[:16]
+        """What pins the passages, their numbers, the question and its answer."""
+        return hashlib.sha256(self.request.user.rpartition("\n\n")[0].encode()).hexdigest()[:16]
 
 
 def asked_questions(data: Mapping[str, BuiltDataset], predictions: Path | None) -> list[LabelledQuestion]:
@@ -103,23 +104,30 @@ def ask(given: argparse.Namespace) -> None:
 
 
 def keep(given: argparse.Namespace) -> None:
-    """Print the replies with the hashes of their requests."""
+    """Write the replies with what pins their passages."""
     rows = [json.loads(line) for path in given.replies for line in path.read_text(encoding="utf-8").splitlines()]
     reply_of = {row["id"]: row["reply"] for row in rows}
+    kept = []
     for one in requests(given.dataset, given.questions):
         id_ = one.labelled.question_id
-        row = {"dataset": one.labelled.dataset, "question_id": id_, "request": one.sha256, "reply": reply_of[id_]}
-        print(json.dumps(row))
+        if named_passages(reply_of.get(id_, ""), len(one.spans)) is None:
+            raise SystemExit(f"{id_}: {reply_of.get(id_)!r} is no list of passages: let it be read again")
+        kept.append(
+            {"dataset": one.labelled.dataset, "question_id": id_, "request": one.sha256, "reply": reply_of[id_]}
+        )
+    write_lines(given.to, kept)
 
 
-def marked(given: argparse.Namespace) -> Iterator[tuple[Request, list[SpanPlace]]]:
+def marked(
+    folders: Sequence[Path], replies: Path = REPLIES, predictions: Path | None = None
+) -> Iterator[tuple[Request, list[SpanPlace]]]:
     """Each question with the spans that the reader named. Raises SystemExit for replies to other requests."""
-    rows = [json.loads(line) for line in REPLIES.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in replies.read_text(encoding="utf-8").splitlines()]
     kept: Mapping[str, Mapping[str, Any]] = {row["question_id"]: row for row in rows}
-    for one in requests(given.dataset):
-        row = kept[one.labelled.question_id]
-        if row["request"] != one.sha256:
-            raise SystemExit(f"{one.labelled.question_id}: the reader got another request: ask again")
+    for one in requests(folders, predictions):
+        row = kept.get(one.labelled.question_id)
+        if row is None or row["request"] != one.sha256:
+            raise SystemExit(f"{one.labelled.question_id}: {replies.name} has no reply to these passages: ask again")
         named = named_passages(row["reply"], len(one.spans))
         if named is None:
             raise SystemExit(f"{one.labelled.question_id}: {row['reply']!r} is no list of passages")
@@ -129,7 +137,7 @@ def marked(given: argparse.Namespace) -> Iterator[tuple[Request, list[SpanPlace]
 def judge(given: argparse.Namespace) -> None:
     """Write the packet of sentences that nobody has judged, and where they are."""
     lines, places, rng = [], [], random.Random(SEED)
-    for one, spans in marked(given):
+    for one, spans in marked(given.dataset):
         question, gold, pages = one.data.exam(one.labelled.question_id)
         rank_of = {page.page_id: rank for rank, page in enumerate(pages)}
 
@@ -165,12 +173,20 @@ def score(given: argparse.Namespace) -> None:
     """Print the table."""
     added = {one.question_id: one for one in read_spans(ADDED)} if ADDED.exists() else {}
     groups: dict[str, list[SpanCounts]] = {}
-    for one, spans in marked(given):
+    first, reachable = list[SpanCounts](), list[SpanCounts]()
+    for one, spans in marked(given.dataset):
         counts = counted(one.labelled, spans, added)
+        first.append(count_spans(one.labelled, [tuple(span) for span in spans]))
+        reachable.append(count_spans(one.labelled, [tuple(span) for span in one.spans]))
         kind = "true/false" if one.labelled.kind == "true_false" else "multiple choice and matching"
         names = (kind, f"{one.labelled.dataset}, all kinds", f"{one.labelled.dataset}, {one.labelled.kind}")
         for name in names:
             groups.setdefault(name, []).append(counts)
+    n_open = sum(one.unjudged for one in first)
+    print(
+        f"{sum(one.found for one in reachable)} of {sum(one.places for one in reachable)} marked places are among the"
+    )
+    print(f"passages. {n_open} of {sum(map(sum, (one[:3] for one in first)))} spans had no label before ADDED.\n")
     print("| questions | n | with evidence | precision | recall | answerable questions with a right span | spans |")
     print("|---|---|---|---|---|---|---|")
     for name, some in sorted(groups.items()):
@@ -198,6 +214,7 @@ def main() -> None:
             one.add_argument("--questions", type=Path, help="predictions that name other questions, of one dataset")
         if run is keep:
             one.add_argument("replies", type=Path, nargs="+")
+            one.add_argument("--to", type=Path, required=True, help="the file to write")
     given = parser.parse_args()
     given.run(given)
 

@@ -68,7 +68,7 @@ class LabelConfig:
     evidence_model: str = "all-MiniLM-L6-v2"
     """The sentence-transformers model of `evidence-v5` and `embedding-v1`: a name, or a local folder."""
     marks: str | None = None
-    """A file with evidence that was marked by hand (`marked-v1`)."""
+    """A file with evidence that was marked by hand (`marked-v1`) or by a language model (`evidence-lm-v1`)."""
     vectors: Annotated[str, Meta(min_length=1, max_length=1_000)] | None = None
     """The encoder whose vectors of all sentences and questions the dataset's folder gets; none if it is not given."""
 

@@ -63,7 +63,7 @@ class Inputs:
     started_at: datetime = LOCAL_INSTANT
     """When a dataset without any search was made: there is nothing in its store to tell it by."""
     marks: Mapping[str, Sequence[MarkedText]] = field(default_factory=dict)
-    """Evidence that was marked by hand, by question id."""
+    """Evidence that was marked by hand or by a language model, by question id."""
     questions_from: Sequence[str] = ()
     """The datasets of the Hub that the questions were read from, each with its commit."""
 

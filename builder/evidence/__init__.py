@@ -10,7 +10,7 @@ from builder.evidence.answer_string import AnswerString
 from builder.evidence.boosted_support import BoostedSupport
 from builder.evidence.embedded_support import EmbeddedSupport
 from builder.evidence.embedding import DEFAULT_MODEL, Embedding
-from builder.evidence.given_evidence import HomePage
+from builder.evidence.given_evidence import MARKED, READ, HomePage
 from builder.evidence.support_model import ModelledSupport
 from builder.evidence.true_false import TrueFalse
 from edu_rag.errors import ConfigError
@@ -51,6 +51,8 @@ DEFAULT_METHODS = ("answer-string-v1",)
 def check_methods(names: Iterable[str]) -> None:
     """Raise ConfigError for the first name that is not a method."""
     for name in names:
+        if name in (MARKED, READ):
+            raise ConfigError("[label] evidence", f"{name!r} comes from a file", "name the file in `[label] marks`")
         if name not in METHODS:
             raise ConfigError("[label] evidence", f"unknown method {name!r}", f"use some of {', '.join(METHODS)}")
 

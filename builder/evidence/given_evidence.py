@@ -1,4 +1,4 @@
-"""Evidence that comes with the questions: the page that a question was taken from, and sentences marked by hand.
+"""Evidence that was given: the page that a question was taken from, and sentences marked by hand or by a model.
 
 Method home-page-v1: the page that a question was taken from is relevant to it, as a whole. It needs no labeller: a
 textbook's exercise was taken from a module, and the module is a page of the dataset. The span is the whole page, so it
@@ -6,7 +6,7 @@ says where to read and not which sentence answers. The page has to be a hit of t
 
 Method marked-v1: sentences that the authors of a question set marked. `[label] marks` names a file with one JSON
 object a line: `question_id`, `url` of the page, and `text`, one or more neighbouring sentences exactly as they are on
-the page.
+the page. `start` says where it begins, where the page has the text more than once.
 
 Method evidence-lm-v1: the same where a language model marked them (builder/generating/evidence_reader.py). The lines of
 its file say so in `method`.
@@ -31,12 +31,21 @@ READ: MarkMethod = "evidence-lm-v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedText:
-    """Text of the page at `url` that supports the gold answer of a question, and by whom it was marked."""
+    """Text of the page at `url` that supports the gold answer of a question, where it begins, and who marked it."""
 
     question_id: str
     url: str
     text: str
+    start: int | None = None
     method: MarkMethod = MARKED
+
+    def place_on(self, text: str) -> int:
+        """Where the text of a page has it: at `start`, or else where it comes first; -1 if it has not."""
+        if not self.text:
+            return -1
+        if self.start is not None and self.start >= 0 and text.startswith(self.text, self.start):
+            return self.start
+        return text.find(self.text)
 
 
 def marks_by_question(marks: Iterable[MarkedText]) -> dict[str, list[MarkedText]]:
@@ -69,7 +78,7 @@ def marked_evidence(
     by_url = {page.url: page for page in pages}
     for mark in dict.fromkeys(marks.get(question.question_id, ())):
         page = by_url.get(mark.url)
-        start = page.text.find(mark.text) if page is not None and mark.text else -1
+        start = mark.place_on(page.text) if page is not None else -1
         if page is not None and start >= 0:
             yield Evidence(
                 question_id=question.question_id,

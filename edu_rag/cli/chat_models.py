@@ -29,7 +29,7 @@ price_option = click.option(
     nargs=2,
     type=click.FloatRange(0),
     metavar="IN OUT",
-    help="US dollars for a million tokens in and out.",
+    help="US dollars for a million tokens in and out; the same for every model that is asked.",
 )
 
 

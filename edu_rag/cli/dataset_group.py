@@ -145,10 +145,10 @@ def mark_evidence(
 ) -> None:
     """Let a language model mark the sentences that support each gold answer.
 
-    The model reads the likeliest sentences of a question's pages, all in one request. OUT/evidence.jsonl holds the
-    marks: name it in `[label] marks` of the settings and build the dataset again, with `[label] evidence = []` for
-    these labels alone. The method is evidence-lm-v1. Replies are kept in OUT/replies.jsonl: run the same command again
-    to resume. The gold answers are sent to the model.
+    The model reads the likeliest sentences of a question's pages, all in one request. OUT/marks.jsonl holds the marks:
+    name it in `[label] marks` of the settings and build the dataset again, with `[label] evidence = []` for these
+    labels alone. The method is evidence-lm-v1. Replies are kept in OUT/replies.jsonl: run the same command again to
+    resume. The gold answers are sent to the model.
 
     \b
     Example:
@@ -161,22 +161,23 @@ def mark_evidence(
     from edu_rag.files.dataset import Dataset
     from edu_rag.files.jsonl import write_json, write_records
 
-    dataset = Dataset(folder)
-    chosen = [dataset.only_split(split) for split in splits] or dataset.splits()
-    replies = click.get_current_context().with_resource(ReplyFile(out / FILE_NAME, read_only=dry_run))
-    reader = EvidenceReader(dataset, opened(model), replies, workers)
+    dataset, marks, replies = Dataset(folder), out / "marks.jsonl", out / FILE_NAME
+    chosen = [dataset.only_split(split) for split in dict.fromkeys(splits)] or dataset.splits()
+    kept = click.get_current_context().with_resource(ReplyFile(replies, read_only=dry_run))
+    reader = EvidenceReader(dataset, chosen, opened(model), kept, first=first, n_workers=workers)
     if dry_run:
-        click.echo(reader.estimate(chosen, first).line("reader", TokenPrice(*price) if price else TokenPrice()))
+        click.echo(reader.estimate().line("reader", TokenPrice(*price) if price else TokenPrice()))
         return
-    found = reader.read(chosen, first)
-    marks = out / "evidence.jsonl"
+    found = reader.read()
     n_marks = write_records(marks, (mark for one in found for mark in one.marks or ()))
-    write_json(out / "report.json", reader.report(found, chosen))
+    write_json(out / "report.json", reader.report(found))
     n_with = sum(bool(one.marks) for one in found)
-    click.echo(f"{marks}: {n_marks:,} marks; {n_with:,} of {len(found):,} questions that were asked have evidence")
-    n_missing = sum(one.marks is None for one in found)
-    if n_missing:
-        click.echo(f"no usable reply for {n_missing:,} questions; {out / FILE_NAME} holds what the model said")
+    click.echo(f"{marks}: {n_marks:,} marks; {n_with:,} of {len(found):,} questions with pages have evidence")
+    n_silent, n_odd = (sum(one.marks is None and one.replied is said for one in found) for said in (False, True))
+    if n_silent:
+        click.echo(f"no reply for {n_silent:,} questions: run the same command again to ask once more")
+    if n_odd:
+        click.echo(f"replies of another form for {n_odd:,} questions, which have no marks: see {replies}")
 
 
 dataset.add_command(mark_evidence)

@@ -36,8 +36,8 @@ class Partial:
         self.done: dict[str, Prediction] = {}
         self._monotonic = monotonic
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = _locked(path)
-        self._make_room(run)
+        self._stream, self._aside = _locked(path), set_aside_path(path, run)
+        self.was_aside = self._make_room(run)
         n_good = 0 if fresh else self._read(run)
         self._synced = -SYNC_S
         with naming(path):
@@ -46,20 +46,21 @@ class Partial:
                 self._stream.write(to_line(run))
             self._keep()
 
-    def _make_room(self, run: Mapping[str, Any]) -> None:
-        """Set the answers of another run aside, and take back those of this one."""
+    def _make_room(self, run: Mapping[str, Any]) -> bool:
+        """Set the answers of another run aside, and take back those of this one; whether there were some."""
         found = _kept_run(self._stream)
         if found is not None and not _is_same(found, run):
             aside = set_aside_path(self.path, found)
             self._move(self.path, aside)
-            what = "was of another system, dataset or setting"
-            say(f"{self.path}: {what}: kept as {aside.name} until that one runs again")
-        ours = set_aside_path(self.path, run)
-        if ours.is_file() and not ours.is_symlink() and _kept_run(self._stream) is None:
-            self._move(ours, self.path)
+            say(f"{self.path}: held answers of another system, dataset or settings; they wait in {aside.name}")
+            found = None
+        if found is not None or not self._aside.is_file() or self._aside.is_symlink():
+            return False
+        self._move(self._aside, self.path)
+        return True
 
     def _move(self, path: Path, to: Path) -> None:
-        with naming(path):
+        with naming(to):
             path.replace(to)
         self._stream.close()
         self._stream = _locked(self.path)
@@ -101,8 +102,9 @@ class Partial:
         self.done[prediction.question_id] = prediction
 
     def remove(self) -> None:
-        """Delete the file: the predictions are in another file."""
+        """Delete the file, and older answers of the run: the predictions are in another file."""
         self.path.unlink()
+        self._aside.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file and free it; unless removed it stays for the next run."""

@@ -32,7 +32,7 @@ from harness.running.fingerprint import (
     surroundings_sha256,
     system_sha256,
 )
-from harness.running.resume import Partial
+from harness.running.resume import Partial, set_aside_path
 from harness.running.system_log import SystemLog, hint_for
 from harness.running.task import Task, asking_order, read_task
 from harness.running.withheld_keys import WithheldKeys
@@ -190,16 +190,17 @@ def require_no_network(submission: Submission) -> None:
 def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, manner: Manner) -> Path:
     """Ask a task, write its predictions to `path` and the finished record next to them; return the path."""
     started, marks, log_path = manner.monotonic(), file_marks(submission.folder), path.with_suffix(".log")
-    written_to = (path, partial_path(path), log_path, record_path(path), failed_path(path))
+    same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
+    same |= {"vectors_sha256": manner.vectors_sha256} if manner.vectors_sha256 else {}
+    unfinished = partial_path(path)
+    written_to = (path, unfinished, set_aside_path(unfinished, same), log_path, record_path(path), failed_path(path))
     require_own_places(submission.folder, written_to)
     with ExitStack() as stack:
         # First of all: without its packages or a sandbox no run begins, and none is left to be finished.
         launcher = stack.enter_context(open_launcher(submission, manner))
-        same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
-        same |= {"vectors_sha256": manner.vectors_sha256} if manner.vectors_sha256 else {}
-        partial = Partial(partial_path(path), same, fresh=manner.fresh)
+        partial = Partial(unfinished, same, fresh=manner.fresh)
         stack.callback(partial.close)
-        log = SystemLog(log_path, keep=bool(partial.done), keys=manner.keys)
+        log = SystemLog(log_path, keep=bool(partial.done) and not partial.was_aside, keys=manner.keys)
         stack.callback(log.close)
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
         never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)

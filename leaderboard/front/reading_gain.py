@@ -21,6 +21,10 @@ from leaderboard.board.system_kinds import has_models_of, role_of
 from leaderboard.plots.plot_sentences import Named, Words
 
 
+WIDEST = 2.0
+"""The largest difference of two scores: all right against all wrong."""
+
+
 class Gain(NamedTuple):
     """A system that reads the pages against one that does not; the tested difference is reader - other."""
 
@@ -84,9 +88,11 @@ class Standing:
         return Named(self.name_of(row).label, row.page)
 
     @property
-    def too_small(self) -> str:
-        """The smallest difference that one test finds with 80 % power, rounded up; empty if nothing can be compared."""
-        return "" if self.detectable is None else f"{math.ceil(100 * self.detectable - 1e-9) / 100:.2f}"
+    def found_from(self) -> str:
+        """The smallest difference that one test finds with 80 % power, rounded up; empty if no score can differ so."""
+        if self.detectable is None or self.detectable >= WIDEST:
+            return ""
+        return f"{math.ceil(100 * self.detectable - 1e-9) / 100:.2f}"
 
     @property
     def sentence(self) -> Words:
@@ -115,9 +121,9 @@ class Standing:
         if not self.over_blind and not self.gains:
             return "No verified system of this table reads the pages yet."
         said = f"With {self.n:,} questions it is not established that reading the pages helps"
-        if not self.too_small:
+        if not self.found_from:
             return f"{said}."
-        return f"{said}; two typical systems must differ by about {self.too_small} for a test to find it reliably."
+        return f"{said}; two typical systems must differ by about {self.found_from} for one test to find it reliably."
 
     @property
     def counted(self) -> str:

@@ -187,7 +187,7 @@ def test_answers_of_another_run_wait_until_that_run_is_started_again(
         kept.add(said(question_id))
         kept.close()
     (aside,) = set(tmp_path.iterdir()) - {path}
-    assert f"kept as {aside.name} until that one runs again" in capsys.readouterr().err
+    assert f"they wait in {aside.name}" in capsys.readouterr().err
     for run, question_id in ((RUN, "q1"), (OTHER, "q2"), ({**RUN, "limits": {"time_s": 9.0}}, "q1")):
         back = Partial(path, run, fresh=False)
         assert list(back.done) == [question_id]
@@ -210,6 +210,27 @@ def test_a_run_without_answers_leaves_no_file_and_a_link_is_not_taken_back(tmp_p
     assert not path.is_symlink()
     assert secret.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_folder_in_the_way_of_set_aside_answers_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "test.jsonl.partial"
+    kept = Partial(path, OTHER, fresh=False)
+    kept.add(said("q1"))
+    kept.close()
+    aside = partials.set_aside_path(path, OTHER)
+    aside.mkdir()
+    with pytest.raises(OSError, match=aside.name):
+        Partial(path, RUN, fresh=False)
+
+
+def test_older_answers_of_a_run_do_not_come_back_after_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "test.jsonl.partial"
+    kept = Partial(path, RUN, fresh=False)
+    kept.add(said("q1"))
+    partials.set_aside_path(path, RUN).write_bytes(path.read_bytes())
+    kept.remove()
+    kept.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_fresh_forgets_what_was_kept(tmp_path: Path) -> None:

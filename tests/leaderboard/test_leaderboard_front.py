@@ -112,8 +112,8 @@ def test_a_lead_over_the_best_blind_system_is_claimed_as_that_and_no_more(tmp_pa
 def test_where_nothing_is_established_the_sentence_says_so_with_the_smallest_difference(tmp_path: Path) -> None:
     found = standing(tmp_path, [reader(outcomes(31, 29)), alone(outcomes(30, 30)), silent()])
     assert found.detectable is not None
-    assert 0 <= float(found.too_small) - found.detectable < 0.01
-    limit = f"two typical systems must differ by about {found.too_small} for a test to find it reliably."
+    assert 0 <= float(found.found_from) - found.detectable < 0.01
+    limit = f"two typical systems must differ by about {found.found_from} for one test to find it reliably."
     assert spoken(found.sentence) == f"With 60 questions it is not established that reading the pages helps; {limit}"
 
 
