@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -46,6 +46,8 @@ AT_ONCE = 256
 """Questions whose pages are in memory."""
 MAX_UNUSABLE = 10
 """Replies of another form, without a usable one before them, after which a run ends."""
+MANY = 0.5
+"""The share of passages above which a model seems not to choose. Strong readers mark 9 % (docs/evidence.md)."""
 _UNREAD = frozenset({"injection", "hidden_text"})
 """Flags of pages that the model does not read: they may address it."""
 _LIST_WORDS = re.compile(r"passages?[_ ]?|numbers?|\b(?:and|answer)\b|[\[\]():;.*`#\"']")
@@ -104,6 +106,7 @@ class ReadQuestion(NamedTuple):
     question: Question
     marks: list[MarkedText] | None
     replied: bool
+    n_passages: int
 
 
 class _Task(NamedTuple):
@@ -196,16 +199,16 @@ class EvidenceReader:
 
     def _read(self, asked: _Asked) -> ReadQuestion:
         if not asked.spans:
-            return ReadQuestion(asked.question, [], replied=True)
+            return ReadQuestion(asked.question, [], replied=True, n_passages=0)
         try:
             kept = self._replies.reply(self._model, asked.request)
         except SubmissionError as error:
             self._failed.failed(error)
-            return ReadQuestion(asked.question, None, replied=False)
+            return ReadQuestion(asked.question, None, replied=False, n_passages=len(asked.spans))
         self._failed.replied()
         with self._turn:
             self.used.update(calls=1, input_tokens=kept.n_input, output_tokens=kept.n_output)
-        return ReadQuestion(asked.question, asked.marks(kept.text), replied=True)
+        return ReadQuestion(asked.question, asked.marks(kept.text), replied=True, n_passages=len(asked.spans))
 
     def report(self, found: Sequence[ReadQuestion]) -> Mapping[str, Any]:
         """The dataset, the pinned model and prompt, and what came of the questions."""
@@ -220,9 +223,17 @@ class EvidenceReader:
             "with_evidence": sum(bool(one.marks) for one in found),
             "replies_of_another_form": sum(one.replied and one.marks is None for one in found),
             "without_reply": sum(not one.replied for one in found),
+            "passages": sum(one.n_passages for one in found if one.marks is not None),
             "marks": sum(len(one.marks or ()) for one in found),
             "used": dict(self.used),
         }
+
+
+def share_marked(found: Iterable[ReadQuestion]) -> float:
+    """The share of the passages with a usable reply that were marked."""
+    read = [one for one in found if one.marks is not None]
+    n = sum(one.n_passages for one in read)
+    return sum(len(one.marks or ()) for one in read) / n if n else 0.0
 
 
 def _tasks(dataset: Dataset, split: str) -> list[_Task]:

@@ -156,7 +156,7 @@ def mark_evidence(
       edu-rag dataset mark-evidence dataset --out marks --split dev --workers 8
     """
     from builder.generating.call_estimate import TokenPrice
-    from builder.generating.evidence_reader import EvidenceReader
+    from builder.generating.evidence_reader import MANY, EvidenceReader, share_marked
     from builder.generating.reply_file import FILE_NAME, ReplyFile
     from edu_rag.files.dataset import Dataset
     from edu_rag.files.jsonl import write_json, write_records
@@ -178,6 +178,8 @@ def mark_evidence(
         click.echo(f"no reply for {n_silent:,} questions: run the same command again to ask once more")
     if n_odd:
         click.echo(f"replies of another form for {n_odd:,} questions, which have no marks: see {replies}")
+    if (share := share_marked(found)) > MANY:
+        click.echo(f"the model marked {share:.0%} of the passages, so it does not choose: use a stronger one")
 
 
 dataset.add_command(mark_evidence)

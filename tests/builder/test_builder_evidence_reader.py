@@ -227,6 +227,12 @@ def test_a_reply_of_another_form_marks_nothing_and_is_reported(
     assert (tmp_path / "marks" / "marks.jsonl").read_bytes() == b""
 
 
+def test_a_model_that_marks_everything_is_named(ds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with chatting(lambda request: " ".join(re.findall(r"<passage_(\d+)>", request))) as asked:
+        done = mark(ds, tmp_path / "marks", asked, monkeypatch)
+    assert "the model marked 100% of the passages, so it does not choose: use a stronger one" in done.output
+
+
 def test_a_refused_question_is_asked_again_by_the_next_run(
     ds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
