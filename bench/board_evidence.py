@@ -7,9 +7,11 @@ mark-evidence` (`bench/evidence_reader.py ask --questions`); REPLIES has what th
 they marked a passage. They could only mark one of the 32 passages that share most words with question and answers,
 so evidence in other words is missing, and retrieval by words has an advantage in the first and the third table.
 
-The first table says for each system how many passages it cites, how often one of them holds a marked span whole, and
-how it scores with and without evidence on its pages. The second compares pairs of systems on both parts, and the third
-how often they find the evidence. Intervals are by chapter, p is the sign-flip test of one pair, without correction.
+The first table says for each system how many passages it cites and how long they are, how often one of them holds a
+marked span whole, and how it scores on questions with and without a mark. Some systems cite passages also when they
+are silent, and a short passage holds a span less often, so only systems with equal windows compare. The second table
+compares pairs of systems on both parts, and the gain on one with that on the other; the third how often they find the
+evidence. Intervals are by chapter, p is the sign-flip test of one pair, without correction.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench"), str(ROOT / "tests" / "evidence_labels")]
 
@@ -29,6 +33,7 @@ from evidence_reader import LABELS, marked  # noqa: E402
 
 from builder.evidence.spans import SpanPlace  # noqa: E402
 from edu_rag.statistics import paired  # noqa: E402
+from edu_rag.statistics.points import points_of  # noqa: E402
 from edu_rag.statistics.two_parts import kept  # noqa: E402
 
 SAMPLE = "test-stratified-500-seed-0"
@@ -36,6 +41,7 @@ BOARD = "open-textbooks-1.0.0"
 RESULTS = ROOT / "leaderboard" / "results" / BOARD / SAMPLE
 SUBMISSIONS = ROOT / "submissions"
 REPLIES = LABELS / "board_replies.jsonl"
+N_RESAMPLES = 10_000
 PAIRS = (
     ("edu-rag-paper-qwen1b", "edu-rag-vanilla-qwen1b"),
     ("house", "edu-rag-vanilla-qwen1b"),
@@ -103,8 +109,10 @@ def system_rows(evidence: Mapping[str, Sequence[SpanPlace]], marks: str) -> Iter
     cards = {path.parent.name: of_board(path.parent.name) for path in RESULTS.glob("*/scorecard.json")}
     for slug, card in sorted(cards.items(), key=lambda one: -one[1]["rates"]["score"]):
         found, n_passages = hits(slug, evidence), card["retrieval"].get("n_passages_mean")
+        lengths = [one.end - one.start for some in cited(slug).values() for one in some]
         parts = [counts(kept(card["outcomes"], card["lessons"], marks, mark)[0]) for mark in "yn"]
-        share = [f"{n_passages:.1f}", f"{found.count('c') / len(found):.1%}"] if n_passages else ["–", "–"]
+        cites = [f"{n_passages:.1f}", round(sum(lengths) / len(lengths))] if lengths else ["–", "–"]
+        share = [*map(str, cites), f"{found.count('c') / len(found):.1%}" if lengths else "–"]
         yield [f"`{slug}`", *share, *" | ".join(parts).split(" | ")]
 
 
@@ -112,10 +120,27 @@ def pair_rows(marks: str) -> Iterator[list[str]]:
     """The rows of the second table."""
     for first, second in PAIRS:
         one, other = of_board(first), of_board(second)
-        for mark, name in (("y", "with evidence"), ("n", "without")):
+        for mark, name in (("y", "marked"), ("n", "not marked")):
             outcomes, lessons = kept(one["outcomes"], one["lessons"], marks, mark)
             others, _ = kept(other["outcomes"], other["lessons"], marks, mark)
             yield [f"`{first}` - `{second}`", name, *tested(outcomes, others, lessons)]
+        value, low, high = gain_by_mark(one, other, marks)
+        yield [f"`{first}` - `{second}`", "marked - not", "–", f"{value:+.3f}", f"[{low:.3f}, {high:.3f}]", "–"]
+
+
+def gain_by_mark(one: Mapping[str, Any], other: Mapping[str, Any], marks: str) -> tuple[float, float, float]:
+    """How much more the first system gains on marked questions than on others; 95 % interval, chapters drawn whole."""
+    gains = points_of(one["outcomes"]) - points_of(other["outcomes"])
+    columns = np.stack([np.array([found == mark for found in marks]) for mark in "yn"])
+    _, units = np.unique(np.array(one["lessons"]), return_inverse=True)
+    sums = np.stack([np.bincount(units, weights=column * gains) for column in columns])
+    sizes = np.stack([np.bincount(units, weights=column) for column in columns])
+    n = sums.shape[1]
+    drawn = np.random.default_rng(0).integers(0, n, (N_RESAMPLES, n))
+    rates = sums[:, drawn].sum(axis=2) / sizes[:, drawn].sum(axis=2)
+    low, high = np.percentile(rates[0] - rates[1], [2.5, 97.5])
+    with_mark, without = sums.sum(axis=1) / sizes.sum(axis=1)
+    return float(with_mark - without), float(low), float(high)
 
 
 def finder_rows(evidence: Mapping[str, Sequence[SpanPlace]], marks: str) -> Iterator[list[str]]:
@@ -146,14 +171,21 @@ def main() -> None:
     if len(set(exams.values())) != 1:
         raise SystemExit(f"{RESULTS}: the systems did not all answer the same questions")
     n_spans = sum(map(len, evidence.values()))
-    print(f"{marks.count('y')} of {len(marks)} questions have evidence, {n_spans:,} spans.\n")
+    print(f"{marks.count('y')} of {len(marks)} questions have a mark, {n_spans:,} spans.\n")
     part = ("right", "wrong", "score")
     head = ("n", "difference", "95 % interval", "p")
-    columns = ("system", "passages", "cites evidence", *part, *(f"{name}, no evidence" for name in part))
+    columns = (
+        "system",
+        "passages",
+        "characters of each",
+        "passages hold evidence",
+        *(f"{name}, marked" for name in part),
+    )
+    columns += tuple(f"{name}, not marked" for name in part)
     for one in (
         table(columns, system_rows(evidence, marks)),
         table(("score of", "questions", *head), pair_rows(marks)),
-        table(("share of questions whose evidence is cited", *head), finder_rows(evidence, marks)),
+        table(("share of marked questions whose evidence is cited", *head), finder_rows(evidence, marks)),
     ):
         print(one + "\n")
 

@@ -22,14 +22,15 @@ model_option = click.option(
     default=SERVER,
     show_default=True,
     metavar="NAME",
-    help="`server` (EDU_RAG_LLM_URL, _MODEL, _KEY), or a GGUF file or known model, run by llama.cpp.",
+    help="`server` (EDU_RAG_LLM_URL, EDU_RAG_LLM_MODEL, EDU_RAG_LLM_KEY), or a GGUF file or known model, run by "
+    "llama.cpp.",
 )
 price_option = click.option(
     "--price",
     nargs=2,
     type=click.FloatRange(0),
     metavar="IN OUT",
-    help="US dollars for a million tokens in and out; the same for every model that is asked.",
+    help="US dollars for a million tokens in and out.",
 )
 
 

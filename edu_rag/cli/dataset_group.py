@@ -125,7 +125,7 @@ def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | No
 @click.command("mark-evidence")
 @click.argument("folder", type=_FOLDER)
 @click.option("--out", type=_FOLDER, required=True, help="Folder for the marks, the replies and the report.")
-@click.option("--split", "splits", multiple=True, help="Only this split; repeatable.")
+@click.option("--split", "splits", multiple=True, help="Only this split; repeatable. Without it, all splits.")
 @click.option("--first", type=click.IntRange(1), metavar="N", help="Only the first N questions, as a trial.")
 @model_option
 @price_option
@@ -145,15 +145,15 @@ def mark_evidence(
 ) -> None:
     """Let a language model mark the sentences that support each gold answer.
 
-    The model reads the likeliest sentences of a question's pages, all in one request. OUT/marks.jsonl holds the marks:
-    name it in `[label] marks` of the settings and build the dataset again, with `[label] evidence = []` for these
-    labels alone. The method is evidence-lm-v1. Replies are kept in OUT/replies.jsonl: run the same command again to
-    resume. The gold answers are sent to the model.
+    The model reads the 32 likeliest passages of a question's pages in one request. Question, gold answer and passages
+    go to the server. OUT/marks.jsonl holds the marks: name it in `[label] marks` of the settings and build the dataset
+    again; set `[label] evidence = []` if you want no other labels. The method is evidence-lm-v1. Replies are kept in
+    OUT/replies.jsonl: run the same command again to resume.
 
     \b
     Example:
-      edu-rag dataset mark-evidence dataset --out marks --first 50 --dry-run
-      edu-rag dataset mark-evidence dataset --out marks --split dev --workers 8
+      edu-rag dataset mark-evidence my-dataset --out marks --first 50 --dry-run
+      edu-rag dataset mark-evidence my-dataset --out marks --split dev --workers 8
     """
     from builder.generating.call_estimate import TokenPrice
     from builder.generating.evidence_reader import MANY, EvidenceReader, share_marked

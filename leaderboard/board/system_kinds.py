@@ -70,8 +70,8 @@ class Role(NamedTuple):
 
 ROLES: Mapping[RoleName, Role] = {
     "reads": Role("reads the pages", "its answers cite passages of the question’s pages"),
-    "alone": Role("without pages", "it is not blind, and none of its answers cites a passage"),
-    "blind": Role("blind: never looks at the pages", "its team declares so, and that it uses no model"),
+    "alone": Role("a model without pages", "it is not blind, and none of its answers cites a passage"),
+    "blind": Role("blind: neither model nor pages", "its team declares so"),
 }
 
 

@@ -20,7 +20,6 @@ from leaderboard.board.short_names import ShortName, short_names
 from leaderboard.board.system_kinds import has_models_of, role_of
 from leaderboard.plots.plot_sentences import Named, Words
 
-
 WIDEST = 2.0
 """The largest difference of two scores: all right against all wrong."""
 
@@ -137,7 +136,9 @@ class Standing:
             parts.append(f"{f'for {rest} ' if rest < n else ''}no difference is established")
         who = "One system that reads" if n == 1 else f"{n} systems that read"
         said = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[:-1] else parts)
-        return f"{who} can be compared with the same model without pages: {said}."
+        return (
+            f"{who} can be compared with the same model without pages: {said} (corrected for all pairs of the table)."
+        )
 
 
 def _scoring(k: int, n: int) -> str:

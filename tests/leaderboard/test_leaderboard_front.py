@@ -60,7 +60,8 @@ def test_that_reading_helps_is_said_where_a_reader_beats_the_same_model_without_
     found = standing(tmp_path, [reader(outcomes(50, 10)), alone(outcomes(20, 40)), silent()])
     said = "Reading the pages helps: Reader · 1B scores 1.00 more than the same model without them."
     assert spoken(found.sentence) == said
-    assert found.counted == ("One system that reads can be compared with the same model without pages: it scores more.")
+    who = "One system that reads can be compared with the same model without pages"
+    assert found.counted == f"{who}: it scores more (corrected for all pairs of the table)."
 
 
 def test_silence_alone_is_not_help(tmp_path: Path) -> None:
@@ -99,14 +100,14 @@ def test_a_reader_that_is_worse_than_its_model_takes_the_general_claim_away(tmp_
     worse = reader(outcomes(0, 60), "worse")
     found = standing(tmp_path, [reader(outcomes(50, 10)), worse, alone(outcomes(30, 30)), silent()])
     assert spoken(found.sentence).startswith("Reading the pages can help: Reader · 1B scores ")
-    assert "1 scores more and 1 scores less." in found.counted
+    assert "1 scores more and 1 scores less (corrected" in found.counted
 
 
 def test_a_lead_over_the_best_blind_system_is_claimed_as_that_and_no_more(tmp_path: Path) -> None:
     found = standing(tmp_path, [reader(outcomes(50, 10)), alone(outcomes(49, 11)), silent()])
     said = "Reader · 1B, which reads the pages, scores 0.67 more than the best system that never looks at them."
     assert spoken(found.sentence) == said
-    assert found.counted.endswith("without pages: no difference is established.")
+    assert found.counted.endswith("without pages: no difference is established (corrected for all pairs of the table).")
 
 
 def test_where_nothing_is_established_the_sentence_says_so_with_the_smallest_difference(tmp_path: Path) -> None:
