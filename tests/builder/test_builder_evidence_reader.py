@@ -345,7 +345,7 @@ def test_a_method_of_marks_in_the_settings_gets_a_hint(name: str) -> None:
         check_methods([name])
 
 
-@pytest.mark.parametrize(("name", "n"), [("reader_replies.jsonl", 143), ("board_replies.jsonl", 500)])
+@pytest.mark.parametrize(("name", "n"), [("reader_replies.jsonl", 143), ("board_replies.jsonl", 1000)])
 def test_the_replies_of_readers_hold_numbers_alone(name: str, n: int) -> None:
     lines = [json.loads(line) for line in (ROOT / "tests" / "evidence_labels" / name).read_text().splitlines()]
     assert len({line["question_id"] for line in lines}) == len(lines) == n
