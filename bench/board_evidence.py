@@ -96,6 +96,7 @@ BOARDS = {
         "house",
         (
             ("edu-rag-paper-qwen1b", QWEN),
+            ("huo-self-check-rag", "edu-rag-paper-qwen1b"),
             ("house", QWEN),
             ("house", "edu-rag-paper-qwen1b"),
             ("mala-sparse", GEMMA),
