@@ -51,6 +51,10 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "dataset export": ("{data}/dataset", "--kind", "qa", "--split", "test", "--out", "{out}"),
     "dataset fetch": ("--board", str(ROOT / "leaderboard" / "board.toml"), "--out", "{out}", "--only", "edu-rag-mini"),
     "dataset make": ("open-textbooks", "--sources", "{data}", "--out", "{out}"),
+    "dataset mark-evidence": (
+        *("{data}/dataset", "--out", "{out}", "--first", "1", "--dry-run"),
+        *("--model", "{data}/dataset/manifest.json"),
+    ),
     "dataset push": ("{data}/dataset", "nobody/nothing", "--dry-run"),
     "dataset takedown": ("{data}/dataset", "http://none.example/", "--reason", "test", "--dry-run"),
     "new": ("my-new-system", "--in", "{out}"),
