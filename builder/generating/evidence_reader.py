@@ -47,7 +47,7 @@ AT_ONCE = 256
 MAX_UNUSABLE = 10
 """Replies of another form, without a usable one before them, after which a run ends."""
 MANY = 0.5
-"""The share of passages above which a model seems not to choose. Strong readers mark 9 % (docs/evidence.md)."""
+"""The share of passages above which a model seems not to choose. Strong readers mark 9 to 12 % (docs/evidence.md)."""
 _UNREAD = frozenset({"injection", "hidden_text"})
 """Flags of pages that the model does not read: they may address it."""
 _LIST_WORDS = re.compile(r"passages?[_ ]?|numbers?|\b(?:and|answer)\b|[\[\]():;.*`#\"']")
