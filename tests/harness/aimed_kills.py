@@ -17,8 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 120.0
 """Only a safety net: the run is waited for until it comes to its moment."""
-GONE_S = 10.0
-"""What is still there so long after the kill has been left behind."""
+GONE_S = 60.0
+"""What is still there so long after the kill has been left behind: it would wait for ever.
+
+On a busy machine the kernel may take seconds to end a killed process with namespaces of its own.
+"""
 FINER_S = 0.0005
 """Of the kills that freeze nothing, each comes so much later after its moment than the one before."""
 MOMENTS = (("sh",), ("bwrap",), ("bwrap", "bwrap"), ("bwrap",), ("bwrap", "bwrap"))
@@ -44,6 +47,13 @@ def named(number: int) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{number}/comm").read_text().strip()
     return ""
+
+
+def described(number: int) -> str:
+    """A process by its name and its state, such as `bwrap-Z`."""
+    with contextlib.suppress(OSError, IndexError):
+        return f"{named(number)}-{Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()[0]}"
+    return named(number)
 
 
 def _send(numbers: Sequence[int], what: signal.Signals) -> None:
@@ -86,11 +96,11 @@ def killed_at(programs: Sequence[str], words: Sequence[str], wait_s: float | Non
 
 
 def left_below() -> list[str]:
-    """Names of our children that do not end; they are killed then."""
+    """Names and states of our children that do not end; they are killed then."""
     deadline = time.monotonic() + GONE_S
     while _reap():
         if time.monotonic() > deadline:
-            left = [named(number) for number in below(os.getpid())]
+            left = [described(number) for number in below(os.getpid())]
             while _reap():
                 _send(list(below(os.getpid())), signal.SIGKILL)
             return left
