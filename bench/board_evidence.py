@@ -142,10 +142,10 @@ def hits(board: Board, slug: str, evidence: Mapping[str, Sequence[SpanPlace]]) -
     return "".join("c" if holds(said[id_], spans) else "a" for id_, spans in evidence.items() if spans)
 
 
-def counts(outcomes: str) -> str:
-    """Right, wrong and score of some questions."""
-    right, wrong = outcomes.count("c"), outcomes.count("i")
-    return f"{right / len(outcomes):.1%} | {wrong / len(outcomes):.1%} | {(right - wrong) / len(outcomes):+.3f}"
+def rates(outcomes: str) -> list[str]:
+    """The shares of right and wrong answers, and the score."""
+    n, right, wrong = len(outcomes), outcomes.count("c"), outcomes.count("i")
+    return [f"{right / n:.1%}", f"{wrong / n:.1%}", f"{(right - wrong) / n:+.3f}"]
 
 
 def system_rows(board: Board, evidence: Mapping[str, Sequence[SpanPlace]], marks: str) -> Iterator[list[str]]:
@@ -154,10 +154,10 @@ def system_rows(board: Board, evidence: Mapping[str, Sequence[SpanPlace]], marks
     for slug, card in sorted(cards.items(), key=lambda one: -one[1]["rates"]["score"]):
         found, n_passages = hits(board, slug, evidence), card["retrieval"].get("n_passages_mean")
         lengths = [one.end - one.start for some in board.cited(slug).values() for one in some]
-        parts = [counts(kept(card["outcomes"], card["lessons"], marks, mark)[0]) for mark in "yn"]
+        parts = [rates(kept(card["outcomes"], card["lessons"], marks, mark)[0]) for mark in "yn"]
         cites = [f"{n_passages:.1f}", round(sum(lengths) / len(lengths))] if lengths else ["–", "–"]
         share = [*map(str, cites), f"{found.count('c') / len(found):.1%}" if lengths else "–"]
-        yield [f"`{slug}`", *share, *" | ".join(parts).split(" | ")]
+        yield [f"`{slug}`", *share, *parts[0], *parts[1]]
 
 
 def pair_rows(board: Board, marks: str) -> Iterator[list[str]]:
@@ -182,8 +182,8 @@ def gain_by_mark(one: Mapping[str, Any], other: Mapping[str, Any], marks: str) -
     sizes = np.stack([np.bincount(units, weights=column) for column in columns])
     n = sums.shape[1]
     drawn = np.random.default_rng(0).integers(0, n, (N_RESAMPLES, n))
-    rates = sums[:, drawn].sum(axis=2) / sizes[:, drawn].sum(axis=2)
-    low, high = np.percentile(rates[0] - rates[1], [2.5, 97.5])
+    means = sums[:, drawn].sum(axis=2) / sizes[:, drawn].sum(axis=2)
+    low, high = np.percentile(means[0] - means[1], [2.5, 97.5])
     with_mark, without = sums.sum(axis=1) / sizes.sum(axis=1)
     return float(with_mark - without), float(low), float(high)
 

@@ -135,7 +135,7 @@ def marked(
 
 
 def judge(given: argparse.Namespace) -> None:
-    """Write the packet of sentences that nobody has judged, and where they are."""
+    """Write the packet of sentences without a label, and where they are."""
     lines, places, rng = [], [], random.Random(SEED)
     for one, spans in marked(given.dataset):
         question, gold, pages = one.data.exam(one.labelled.question_id)

@@ -88,14 +88,19 @@ def read_request(question: Question, gold: Gold, passages: Sequence[str]) -> Cha
 
 
 def named_passages(reply: str, n: int) -> list[int] | None:
-    """The places, from 0 on, of the passages that a reply's last line names; None if it is no list of their numbers."""
-    lines = without_thinking(reply).strip().splitlines()
-    words = [word for word in _LIST_BREAKS.split(_LIST_WORDS.sub(" ", (lines or [""])[-1].casefold())) if word]
-    if words == ["none"]:
-        return []
-    if not words or not all(_NUMBER.fullmatch(word) and int(word) <= n for word in words):
-        return None
-    return sorted({int(word) - 1 for word in words})
+    """The places, from 0 on, of the passages that a reply names at its end; None if no list of their numbers is there.
+
+    A list may have several lines: those at the end that hold nothing else.
+    """
+    places = set[int]()
+    for line in reversed(without_thinking(reply).split("\n")):
+        words = [word for word in _LIST_BREAKS.split(_LIST_WORDS.sub(" ", line.casefold())) if word]
+        if words == ["none"] and not places:
+            return []
+        if words and not all(_NUMBER.fullmatch(word) and int(word) <= n for word in words):
+            break
+        places.update(int(word) - 1 for word in words)
+    return sorted(places) or None
 
 
 class ReadQuestion(NamedTuple):
