@@ -38,8 +38,8 @@ FROM_DATASET, TYPED = "From the dataset", "My own"
 MAX_QUERY = 100_000
 """Characters of a link that are read."""
 _MAX_WAITING = 20
-_SHOW_ADDRESS = "(query) => { if (query) history.replaceState(null, '', query); return location.href; }"
-"""Put the form into the address bar, and return the address."""
+_SHOW_ADDRESS = "(query) => { if (!query) return ''; history.replaceState(null, '', query); return location.href; }"
+"""Put the form into the address bar, and return the address; nothing where nothing was asked."""
 _PRIVATE: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 Shown = tuple[ShownReply | None, ...]
@@ -110,7 +110,9 @@ class TryPage:
             self._ask_button = gr.Button("Ask", variant="primary", elem_id="ask")
             self._top = TopParts(
                 _html(elem_id="question"),
-                gr.Textbox(label="Link to this question", interactive=False, buttons=["copy"], visible=False),
+                gr.Textbox(
+                    label="Link to this question", interactive=False, buttons=["copy"], elem_id="link", placeholder=" "
+                ),
                 gr.Textbox(visible=False),
             )
             self._shown = gr.State(NOTHING)
@@ -127,20 +129,20 @@ class TryPage:
         names = [(warm.submission.settings.name, slug) for slug, warm in self._desk.systems.items()]
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
-                source = gr.Radio([FROM_DATASET, TYPED], value=FROM_DATASET, label="Question")
+                source = gr.Radio([FROM_DATASET, TYPED], value=FROM_DATASET, label="Question", elem_id="source")
                 question_id = gr.Dropdown(
                     [(f"{q.question_id}: {clip(q.text, 72)}", q.question_id) for q in listed],
                     label="Question of the dataset",
                     elem_id="question-id",
                     allow_custom_value=len(known.by_id) > MAX_LISTED,
                 )
-                text = gr.Textbox(label="Your question", lines=2, max_length=MAX_TEXT, visible=False)
-                choices = gr.Textbox(label="Choices, one per line (none: free text)", lines=4, visible=False)
+                text = gr.Textbox(label="Your question", lines=2, max_length=MAX_TEXT, elem_id="typed-text")
+                choices = gr.Textbox(label="Choices, one per line (none: free text)", lines=4, elem_id="typed-choices")
             with gr.Column(scale=2, min_width=320):
                 chosen = [slug for _, slug in names[:MAX_SYSTEMS]]
                 systems = gr.CheckboxGroup(names, value=chosen, label=f"Systems, up to {MAX_SYSTEMS}")
-                rule = gr.Radio(rules, value="own", label="What goes in")
-                top = gr.Slider(1, MAX_TOP, value=3, step=1, label="k", visible=False)
+                rule = gr.Radio(rules, value="own", label="What goes in", elem_id="rule")
+                top = gr.Slider(1, MAX_TOP, value=3, step=1, label="k", elem_id="top")
         return FormParts(source, question_id, text, choices, systems, rule, top)
 
     def _slot(self, place: int) -> ReplySlot:
@@ -157,6 +159,11 @@ class TryPage:
         return ReplySlot(column, answer, label, correctness, save, saved, pages)
 
     def _connect(self) -> None:
+        """What happens at a click.
+
+        A choice in the form changes what is visible by try.css alone. As an event of Gradio it would open a stream, and
+        an event that comes while the server closes that stream gets no reply: a quick click on Ask would do nothing.
+        """
         form, top = self._form, self._top
         every = [part for slot in self._slots for part in slot if part is not slot.save]
         asking = gr.on(
@@ -168,9 +175,6 @@ class TryPage:
             **_PRIVATE,
         )
         asking.then(None, top.query, top.link, js=_SHOW_ADDRESS, **_PRIVATE)
-        asking.then(lambda query: gr.Textbox(visible=bool(query)), top.query, top.link, **_PRIVATE)
-        form.source.change(_of_source, form.source, [form.question_id, form.text, form.choices], **_PRIVATE)
-        form.rule.change(lambda rule: gr.Slider(visible=rule == "top"), form.rule, form.top, **_PRIVATE)
         for place, slot in enumerate(self._slots):
             given = [self._shown, slot.label, slot.correctness]
             slot.save.click(partial(self._save, place), given, slot.saved, **_PRIVATE)
@@ -222,21 +226,13 @@ class TryPage:
         if not any(name in ("question", "text") for name, _ in pairs):
             return [gr.skip() for _ in self._form]
         form = form_of_query(pairs, self._desk.slugs)
-        is_typed = not form.question_id
         page_input, rule = form.page_input, form.rule if form.is_live else form.page_input.rule
-        known = {} if is_typed or form.question_id not in self._desk.known.by_id else {"value": form.question_id}
         return [
-            TYPED if is_typed else FROM_DATASET,
-            gr.Dropdown(visible=not is_typed, **known),
-            gr.Textbox(form.text, visible=is_typed),
-            gr.Textbox("\n".join(form.choices), visible=is_typed),
+            FROM_DATASET if form.question_id else TYPED,
+            form.question_id if form.question_id in self._desk.known.by_id else gr.skip(),
+            form.text,
+            "\n".join(form.choices),
             list(form.systems) or gr.skip(),
             rule if rule != LIVE or self._desk.engine is not None else "own",
-            gr.Slider(value=page_input.top, visible=rule == "top"),
+            page_input.top,
         ]
-
-
-def _of_source(source: str) -> list[Any]:
-    """The fields that belong to the chosen kind of question."""
-    is_typed = source == TYPED
-    return [gr.Dropdown(visible=not is_typed), gr.Textbox(visible=is_typed), gr.Textbox(visible=is_typed)]
