@@ -160,3 +160,46 @@ def test_a_copy_has_no_response_and_no_record_of_older_predictions(repository: P
     board_runs.strip(made, place)
     assert not record_path(place).exists()
     assert next(json.loads(text) for text in place.read_text().splitlines()) == {"question_id": "q0", "answer": "a"}
+
+
+def rows(n: int) -> list[dict[str, Any]]:
+    names = ("score", "score_low", "score_high", "accuracy", "hallucination", "missing")
+    ranked = range(1, n + 1)
+    return [{"rank_first": 1, "rank_last": i, "slug": f"s{i}", "n": 500, **dict.fromkeys(names, 0.1)} for i in ranked]
+
+
+def test_a_page_gets_the_first_rows_of_the_fullest_table_between_its_marks(tmp_path: Path) -> None:
+    tables = [
+        {"dataset": "books", "split": "test", "sample": None, "rows": rows(3)},
+        {"dataset": "books", "split": "test", "sample": "stratified-500-seed-0", "rows": rows(12)},
+        {"dataset": "other", "split": "test", "sample": None, "rows": rows(20)},
+    ]
+    board = board_runs.first_rows("books", tables)
+    title, empty, head, _, *shown = board.splitlines()
+    assert (title, empty) == ("books, test, stratified-500-seed-0: n = 500; 10 of 12 systems", "")
+    assert head.startswith("| rank | system | score |")
+    assert [line.split(" | ")[:2] for line in shown] == [["| 1", "`s1`"]] + [
+        [f"| 1–{i}", f"`s{i}`"] for i in range(2, 11)
+    ]
+    page = tmp_path / "page.md"
+    page.write_text("Before.\n<!-- board: begin -->\nold\n<!-- board: end -->\nAfter.\n", encoding="utf-8")
+    board_runs.write_board(page, [board, "About."])
+    written = f"Before.\n<!-- board: begin -->\n{board}\n\nAbout.\n<!-- board: end -->\nAfter.\n"
+    assert page.read_text(encoding="utf-8") == written
+    page.write_text("No marks.\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="not enough values"):
+        board_runs.write_board(page, [board])
+    assert page.read_text(encoding="utf-8") == "No marks.\n"
+
+
+def test_the_corrected_p_of_a_pair_is_the_one_of_its_set_of_questions(tmp_path: Path) -> None:
+    tables = [
+        {"id": "a", "dataset": "books", "split": "test", "sample": None},
+        {"id": "b", "dataset": "books", "split": "test", "sample": "stratified-4-seed-0"},
+        {"id": "c", "dataset": "other", "split": "test", "sample": None},
+    ]
+    for name, p in (("a", 0.25), ("b", 0.5), ("c", 0.75)):
+        (tmp_path / "pairs" / name).mkdir(parents=True)
+        write_json(tmp_path / "pairs" / name / "mine.json", {"with": ["yours"], "p_holm": [p]})
+    found = board_runs.corrected(tmp_path, tables, "books")
+    assert found == {("test", "mine", "yours"): 0.25, ("test-stratified-4-seed-0", "mine", "yours"): 0.5}

@@ -35,9 +35,11 @@ from harness.pages.asked_panel import (
 MAX_LISTED = 1_000
 """Questions in the list; in a larger dataset the others are asked by their id."""
 FROM_DATASET, TYPED = "From the dataset", "My own"
+"""The kinds of question. try.css names the second, and the rule `top`."""
 MAX_QUERY = 100_000
 """Characters of a link that are read."""
 _MAX_WAITING = 20
+_QUERY = "() => location.search.slice(1)"
 _SHOW_ADDRESS = "(query) => { if (!query) return ''; history.replaceState(null, '', query); return location.href; }"
 """Put the form into the address bar, and return the address; nothing where nothing was asked."""
 _PRIVATE: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
@@ -115,6 +117,7 @@ class TryPage:
                 ),
                 gr.Textbox(visible=False),
             )
+            self._link_query = gr.Textbox(visible="hidden")
             self._shown = gr.State(NOTHING)
             with gr.Row(equal_height=False):
                 self._slots = [self._slot(place) for place in range(MAX_SYSTEMS)]
@@ -161,8 +164,9 @@ class TryPage:
     def _connect(self) -> None:
         """What happens at a click.
 
-        A choice in the form changes what is visible by try.css alone. As an event of Gradio it would open a stream, and
-        an event that comes while the server closes that stream gets no reply: a quick click on Ask would do nothing.
+        Only a link, Ask and Save reach the server: try.css shows what a choice in the form needs. An event that comes
+        while Gradio's server closes the stream of another one gets no reply, so every event less is a click on Ask that
+        does something.
         """
         form, top = self._form, self._top
         every = [part for slot in self._slots for part in slot if part is not slot.save]
@@ -178,7 +182,8 @@ class TryPage:
         for place, slot in enumerate(self._slots):
             given = [self._shown, slot.label, slot.correctness]
             slot.save.click(partial(self._save, place), given, slot.saved, **_PRIVATE)
-        self.blocks.load(self._restore, None, [*form], **_PRIVATE)
+        self.blocks.load(None, None, self._link_query, js=_QUERY, **_PRIVATE)
+        self._link_query.change(self._restore, self._link_query, [*form], **_PRIVATE)
 
     def _ask(self, *values: Any) -> Iterator[dict[Any, Any]]:
         """Answers as they come, as updates of the components."""
@@ -220,9 +225,9 @@ class TryPage:
             return fault_panel(str(error))
         return saved_panel(self._desk.annotations.path.name)
 
-    def _restore(self, request: gr.Request) -> list[Any]:
+    def _restore(self, query: str) -> list[Any]:
         """The components' values for a link; those that it does not name stay as they are."""
-        pairs = parse_qsl(str(request.query_params)[:MAX_QUERY], keep_blank_values=True)
+        pairs = parse_qsl(query[:MAX_QUERY], keep_blank_values=True)
         if not any(name in ("question", "text") for name, _ in pairs):
             return [gr.skip() for _ in self._form]
         form = form_of_query(pairs, self._desk.slugs)

@@ -156,11 +156,12 @@ def test_a_link_restores_a_typed_question_and_its_knob(page: Any, served: Served
     page.get_by_label("Your question").fill("Does water freeze? <b>")
     page.get_by_label("Choices, one per line").fill("no\nyes & more")
     choose(page, "First k pages")
+    page.get_by_label("number input for k").fill("7")
     page.get_by_label("System hostile-system", exact=True).uncheck()
     first = asked(page, n=2)
     assert "1. Ice" in first.inner_text()
     assert "yes & more" in first.inner_text()
-    page.wait_for_url("**/?text=*pages=top-3")
+    page.wait_for_url("**/?text=*pages=top-7")
     # In a page of its own: Gradio logs an error where a page is left before the last event is over.
     link, page = page.url, page.context.new_page()
     page.goto(link)
@@ -170,21 +171,25 @@ def test_a_link_restores_a_typed_question_and_its_knob(page: Any, served: Served
     assert page.get_by_label("Choices, one per line").input_value() == "no\nyes & more"
     boxes = [page.get_by_label(f"System {name}-system", exact=True) for name in ("sound", "hostile", "silent")]
     assert [box.is_checked() for box in boxes] == [True, False, True]
-    assert page.get_by_label("number input for k").get_attribute("max") == "50"
+    assert page.get_by_label("First k pages", exact=True).is_checked()
+    knob = page.get_by_label("number input for k")
+    assert (knob.is_visible(), knob.input_value(), knob.get_attribute("max")) == (True, "7", "50")
+    asked(page, n=2)
+    page.locator("#link").wait_for()
     choose(page, "Evidence only")
     page.locator("#ask").click()
     page.get_by_role("alert").get_by_text("no evidence is known for this question").wait_for()
-    assert page.locator("#link").is_hidden()
+    page.locator("#link").wait_for(state="hidden")
 
 
 def test_a_choice_shows_its_fields_and_asks_the_server_nothing(page: Any, served: Served) -> None:
     """An event that meets the end of another one's stream gets no reply, so that a quick click on Ask did nothing."""
+    posted: list[str] = []
+    page.on("request", lambda request: posted.append(request.url) if request.method == "POST" else None)
     visit(page, served)
     page.get_by_label("Question of the dataset").wait_for()
     fields = [page.locator(f"#{name}") for name in ("question-id", "typed-text", "typed-choices", "top", "link")]
     assert [field.is_visible() for field in fields] == [True, False, False, False, False]
-    joined: list[str] = []
-    page.on("request", lambda request: joined.append(request.url) if request.method == "POST" else None)
     choose(page, "My own")
     choose(page, "First k pages")
     assert [field.is_visible() for field in fields] == [False, True, True, True, False]
@@ -192,11 +197,11 @@ def test_a_choice_shows_its_fields_and_asks_the_server_nothing(page: Any, served
     choose(page, "All pages")
     assert [field.is_visible() for field in fields] == [True, False, False, False, False]
     page.wait_for_timeout(500)
-    assert joined == []
+    assert posted == []
     asked(page)
     page.locator("#link").wait_for()
     assert page.locator("#link").locator("textarea, input").input_value() == page.url
-    assert [url.rpartition("/")[2].partition("?")[0] for url in joined] == ["join"]
+    assert [url.rpartition("/")[2].partition("?")[0] for url in posted] == ["join"]
 
 
 def test_hostile_questions_pages_and_answers_are_texts(page: Any, served: Served) -> None:
