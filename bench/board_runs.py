@@ -13,7 +13,8 @@ asked the whole split, the others a stratified sample with seed 0; samples of on
 `probe` asks each under the conditions of CONTROLS; a system that has not run here is taken from the published runs, if
 its files are still the same. `publish` copies predictions and probes to submissions/ without
 `response`, vouches for them as the maintainers' runs in leaderboard/reruns.jsonl, scores them from there into
-leaderboard/results, and has `edu-rag verify` make every scorecard again. `report` writes docs/figures/results.md.
+leaderboard/results, and has `edu-rag verify` make every scorecard again. `report` writes docs/figures/results.md and
+the boards of README.md and docs/results.md.
 
 A sandbox has its own CPU cgroup: `nice` has no effect on it, so use a quiet machine for latencies.
 """
@@ -32,6 +33,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,8 +54,10 @@ SPLITS = {"open-textbooks": "test", "tqa-val": "val", "edu-rag-mini": "test"}
 WHOLE = ("edu-rag-mini",)
 """Datasets so small that every system is asked all questions."""
 SEED = 0
-README_ROWS = 10
-"""Rows of the board in README.md; docs/figures/results.md has all."""
+BOARDS = ("open-textbooks", "tqa-val")
+"""The datasets with a board in docs/results.md; README.md has the first."""
+FIRST_ROWS = 10
+"""Rows of a board in README.md and docs/results.md; docs/figures/results.md has all."""
 LIMITS = ("--time-s", "600", "--start-s", "900")
 """So wide that a busy machine, not the system, never decides an outcome."""
 CONTROLS = ("no-context", "evidence-only", "other-pages", "half-noise")
@@ -114,6 +118,7 @@ PAIRS = (
     ("nautiyal-hybrid", "edu-rag-vanilla-gemma3"),
     ("nautiyal-hybrid", "nautiyal-bm25"),
     ("nautiyal-hybrid", "nautiyal-dense"),
+    ("nautiyal-hybrid-rerank", "edu-rag-vanilla-gemma3"),
     ("nautiyal-hybrid-rerank", "nautiyal-hybrid"),
     ("nautiyal-hybrid-rerank", "nautiyal-bm25"),
     ("mala-hybrid", "mala-sparse"),
@@ -124,6 +129,8 @@ PAIRS = (
     ("house", "edu-rag-paper-qwen1b"),
     ("house", "edu-rag-vanilla-qwen1b"),
     ("house", "blind-abstain"),
+    ("edu-rag-paper-qwen1b", "blind-abstain"),
+    ("huo-self-check-rag", "blind-abstain"),
     ("house", "house-light"),
     ("sbert-overlap", "blind-abstain"),
     ("sbert-overlap", "edu-rag-vanilla-qwen1b"),
@@ -376,7 +383,24 @@ def _board_row(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def comparisons(results: Path) -> str:
+Corrected = Mapping[tuple[str, str, str], float]
+"""The p of two systems on a set of questions, corrected by Holm over all pairs of that set."""
+
+
+def corrected(site: Path, tables: Iterable[Mapping[str, Any]], dataset: str) -> dict[tuple[str, str, str], float]:
+    """What the site says of each pair of systems on the tables of a dataset."""
+    found = {}
+    for one in tables:
+        if one["dataset"] == dataset:
+            asked_in = f"{one['split']}-{one['sample']}" if one["sample"] else one["split"]
+            for path in sorted((site / "pairs" / one["id"]).glob("*.json")):
+                pairs = json.loads(path.read_text(encoding="utf-8"))
+                for other, p in zip(pairs["with"], pairs["p_holm"], strict=True):
+                    found[asked_in, path.stem, other] = p
+    return found
+
+
+def comparisons(results: Path, holm: Corrected) -> str:
     """The paired tests between PAIRS, on the largest set of questions that both were asked."""
     pairs = []
     for first, second in PAIRS:
@@ -389,12 +413,12 @@ def comparisons(results: Path) -> str:
             largest = max(both, key=_n_questions)
             pairs.append((largest / first, largest / second))
     with ThreadPoolExecutor() as pool:  # each is a process of its own
-        rows = list(pool.map(_comparison_row, pairs))
-    head = ("difference of", "n", "score", "95 % interval", "p (sign flips)", "found with 80 % power from")
+        rows = list(pool.map(partial(_comparison_row, holm), pairs))
+    head = ("difference of", "n", "score", "95 % interval", "p (sign flips)", "p (Holm)", "found with 80 % power from")
     return table(head, rows)
 
 
-def _comparison_row(pair: tuple[Path, Path]) -> tuple[str, ...]:
+def _comparison_row(holm: Corrected, pair: tuple[Path, Path]) -> tuple[str, ...]:
     first, second = pair
     found: dict[str, Any] = json.loads(command("compare", first, second, "--json"))
     low, high = found["interval"]
@@ -404,6 +428,7 @@ def _comparison_row(pair: tuple[Path, Path]) -> tuple[str, ...]:
         f"{found['score_difference']:+.3f}",
         f"{low:+.3f} … {high:+.3f}",
         f"{found['sign_flip_p']:.2g}",
+        f"{holm[first.parent.name, first.name, second.name]:.2g}",
         f"{found['smallest_detectable_difference']:.3f}",
     )
 
@@ -479,7 +504,7 @@ def described(folder: Path, page: str) -> list[str]:
     return [f"## {manifest.id}", table(("figure", "value"), rows)]
 
 
-def section(head: Sequence[str], split: str, tables: Iterable[Mapping[str, Any]]) -> list[str]:
+def section(site: Path, head: Sequence[str], split: str, tables: Sequence[Mapping[str, Any]]) -> list[str]:
     """A dataset on the page: what it is, its tables, and the tests of its systems."""
     parts = list(head)
     name, version, _ = re.split("[@#]", head[0].removeprefix("## "))
@@ -489,7 +514,7 @@ def section(head: Sequence[str], split: str, tables: Iterable[Mapping[str, Any]]
             parts.append(f"### {split}, {one['sample'] or 'all questions'}: n = {one['rows'][0]['n']:,}")
             parts.append(board_table(one["rows"]))
     asked_in = [results / (split if n is None else f"{split}-{Sample(n, SEED).name}") for n in (None, 1_000, 500)]
-    parts += ["### Tests between systems", comparisons(results)]
+    parts += ["### Tests between systems", comparisons(results, corrected(site, tables, name))]
     for title, tables_of in (("Controls", controls), ("What was cited", retrieval)):
         made = [f"n = {_n_questions(place):,}\n\n{text}" for place in asked_in if (text := tables_of(place))]
         parts += [f"### {title}", *made] if made else []
@@ -497,7 +522,7 @@ def section(head: Sequence[str], split: str, tables: Iterable[Mapping[str, Any]]
 
 
 def report(runs: Path) -> None:
-    """Write docs/figures/results.md from the committed scorecards."""
+    """Write docs/figures/results.md and the boards of the other pages from the committed scorecards."""
     site = runs / "site"
     command("board", LEADERBOARD / "results", "--submissions", ROOT / "submissions", "--out", site)
     tables = json.loads((site / "board.json").read_text(encoding="utf-8"))["tables"]
@@ -505,26 +530,31 @@ def report(runs: Path) -> None:
     before = PAGE.read_text(encoding="utf-8")
     for name, split in SPLITS.items():
         if head := described(runs / name, before):
-            parts += section(head, split, tables)
-    flagship = [one for one in tables if one["dataset"] == next(iter(SPLITS))]
-    if flagship:
-        most = max(flagship, key=lambda one: len(one["rows"]))
-        title = f"{most['dataset']}, {most['split']}, {most['sample'] or 'all questions'}: n = {most['rows'][0]['n']:,}"
-        write_readme(title, board_table(most["rows"]))
+            parts += section(site, head, split, tables)
     PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print(f"wrote {PAGE}")
+    boards = [first_rows(name, tables) for name in BOARDS]
+    about = "[Results](docs/results.md) has the findings, [its tables](docs/figures/results.md) all systems and tests."
+    write_board(ROOT / "README.md", [*boards[:1], about])
+    write_board(ROOT / "docs" / "results.md", boards)
+    print(f"wrote {PAGE} and the boards of README.md and docs/results.md")
 
 
-def write_readme(title: str, rows: str) -> None:
-    """The first rows of the flagship's largest table, into README.md between its marks."""
+def first_rows(name: str, tables: Sequence[Mapping[str, Any]]) -> str:
+    """The first rows of the dataset's table with the most systems."""
+    most = max((one for one in tables if one["dataset"] == name), key=lambda one: len(one["rows"]))
+    lines = board_table(most["rows"]).splitlines()
+    n_systems, n_shown = len(most["rows"]), min(FIRST_ROWS, len(most["rows"]))
+    questions = f"{most['sample'] or 'all questions'}: n = {most['rows'][0]['n']:,}"
+    title = f"{name}, {most['split']}, {questions}; {n_shown} of {n_systems} systems"
+    return "\n".join((title, "", *lines[: 2 + n_shown]))
+
+
+def write_board(path: Path, parts: Sequence[str]) -> None:
+    """Replace what a page has between its marks."""
     begin, end = "<!-- board: begin -->", "<!-- board: end -->"
-    lines = rows.splitlines()
-    shown, n_others = "\n".join(lines[: 2 + README_ROWS]), max(len(lines) - 2 - README_ROWS, 0)
-    more = f"; [its tables](docs/figures/results.md) list the other {n_others} systems" if n_others else ""
-    readme = ROOT / "README.md"
-    before, rest = readme.read_text(encoding="utf-8").split(begin)
-    about = f"[Results](docs/results.md) describes the datasets, the systems and the findings{more}."
-    readme.write_text(f"{before}{begin}\n{title}\n\n{shown}\n\n{about}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    text = "\n\n".join(parts)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
 
 
 def main() -> None:
