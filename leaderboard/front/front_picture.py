@@ -28,7 +28,8 @@ MOST_LINES = 10
 SHORTEST = 0.05
 """Of the picture's width; a shorter line of equal score cuts a corner and is left out."""
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 24, 46, 46
-_WIDEST = 190
+_WIDTHS = (280, 190)
+"""Pixels that a name may take: if the longer form finds no free place, the shorter one is tried."""
 _TICK_GAP, _TITLE = 10, 16
 """Pixels between a number of the upright axis and the axis, and those that its title takes at the left edge."""
 
@@ -99,8 +100,9 @@ def _tick_box(area: Area, at: float, words: str) -> Box:
 
 def _texts(name: ShortName, role: RoleName) -> tuple[Text, ...]:
     """Names that may be next to the mark, and nowhere else: the picture joins no name to its mark by a line."""
-    words = (name.text,) if role == "blind" else dict.fromkeys((name.label, name.text))
-    return tuple(Text(fit(each, SIZE, _WIDEST), may_stray=False) for each in words)
+    words = (name.text,) if role == "blind" else (name.label, name.text)
+    fitting = dict.fromkeys(fit(each, SIZE, width) for width in _WIDTHS for each in words)
+    return tuple(Text(each, may_stray=False) for each in fitting)
 
 
 def _weight(system: System) -> int:
