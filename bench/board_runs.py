@@ -41,6 +41,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import read_values, write_json, write_records
 from edu_rag.files.manifest import Manifest, file_sha256, read_manifest
 from edu_rag.names import Sample
+from edu_rag.statistics import holm
 from harness.exam import Exam, open_exam
 from harness.probing.probe_files import own_probes
 from harness.running.fingerprint import system_sha256
@@ -79,7 +80,8 @@ class Planned(NamedTuple):
     options: tuple[str, ...] = ()
 
 
-BLIND = ("blind-abstain", "blind-a", "blind-b", "blind-c", "blind-d", "blind-longest", "blind-random")
+ABSTAINING = "blind-abstain"
+BLIND = (ABSTAINING, "blind-a", "blind-b", "blind-c", "blind-d", "blind-longest", "blind-random")
 SMALL = (
     "edu-rag-vanilla-smollm2",
     "edu-rag-paper-smollm2",
@@ -125,6 +127,7 @@ PAIRS = (
     ("hypa-fixed-k", "edu-rag-vanilla-gemma3"),
     ("hypa-pa", "edu-rag-vanilla-gemma3"),
     ("hypa-pa", "hypa-fixed-k"),
+    ("hypa-full", "edu-rag-vanilla-gemma3"),
     ("hypa-full", "hypa-pa"),
     ("house", "edu-rag-paper-qwen1b"),
     ("house", "edu-rag-vanilla-qwen1b"),
@@ -400,7 +403,25 @@ def corrected(site: Path, tables: Iterable[Mapping[str, Any]], dataset: str) -> 
     return found
 
 
-def comparisons(results: Path, holm: Corrected) -> str:
+def above_abstaining(site: Path, one: Mapping[str, Any]) -> str:
+    """The systems of a table that score more than abstaining does, which is 0, with two corrections of each p.
+
+    Who asks only this looks at fewer tests than the board, which compares all pairs. Empty without such a system.
+    """
+    place = site / "pairs" / one["id"] / f"{ABSTAINING}.json"
+    above = [row for row in one["rows"] if row["score"] > 0]
+    if not above or not place.is_file():
+        return ""
+    pairs = json.loads(place.read_text(encoding="utf-8"))
+    found = zip(pairs["p"], holm(pairs["p"]), pairs["p_holm"], strict=True)
+    tests = dict(zip(pairs["with"], found, strict=True))
+    rows = [(*_board_row(row)[1:4], *(f"{p:.2g}" for p in tests[row["slug"]])) for row in above]
+    n = len(pairs["with"])
+    corrections = (f"p (Holm, {n} tests against abstaining)", f"p (Holm, all {n * (n + 1) // 2} pairs)")
+    return table(("system", "score", "95 % interval", "p (sign flips)", *corrections), rows)
+
+
+def comparisons(results: Path, corrected_p: Corrected) -> str:
     """The paired tests between PAIRS, on the largest set of questions that both were asked."""
     pairs = []
     for first, second in PAIRS:
@@ -413,12 +434,12 @@ def comparisons(results: Path, holm: Corrected) -> str:
             largest = max(both, key=_n_questions)
             pairs.append((largest / first, largest / second))
     with ThreadPoolExecutor() as pool:  # each is a process of its own
-        rows = list(pool.map(partial(_comparison_row, holm), pairs))
+        rows = list(pool.map(partial(_comparison_row, corrected_p), pairs))
     head = ("difference of", "n", "score", "95 % interval", "p (sign flips)", "p (Holm)", "found with 80 % power from")
     return table(head, rows)
 
 
-def _comparison_row(holm: Corrected, pair: tuple[Path, Path]) -> tuple[str, ...]:
+def _comparison_row(corrected_p: Corrected, pair: tuple[Path, Path]) -> tuple[str, ...]:
     first, second = pair
     found: dict[str, Any] = json.loads(command("compare", first, second, "--json"))
     low, high = found["interval"]
@@ -428,7 +449,7 @@ def _comparison_row(holm: Corrected, pair: tuple[Path, Path]) -> tuple[str, ...]
         f"{found['score_difference']:+.3f}",
         f"{low:+.3f} … {high:+.3f}",
         f"{found['sign_flip_p']:.2g}",
-        f"{holm[first.parent.name, first.name, second.name]:.2g}",
+        f"{corrected_p[first.parent.name, first.name, second.name]:.3g}",
         f"{found['smallest_detectable_difference']:.3f}",
     )
 
@@ -513,6 +534,8 @@ def section(site: Path, head: Sequence[str], split: str, tables: Sequence[Mappin
         if one["dataset"] == name:
             parts.append(f"### {split}, {one['sample'] or 'all questions'}: n = {one['rows'][0]['n']:,}")
             parts.append(board_table(one["rows"]))
+            if above := above_abstaining(site, one):
+                parts += ["Above abstaining:", above]
     asked_in = [results / (split if n is None else f"{split}-{Sample(n, SEED).name}") for n in (None, 1_000, 500)]
     parts += ["### Tests between systems", comparisons(results, corrected(site, tables, name))]
     for title, tables_of in (("Controls", controls), ("What was cited", retrieval)):

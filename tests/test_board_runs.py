@@ -203,3 +203,15 @@ def test_the_corrected_p_of_a_pair_is_the_one_of_its_set_of_questions(tmp_path: 
         write_json(tmp_path / "pairs" / name / "mine.json", {"with": ["yours"], "p_holm": [p]})
     found = board_runs.corrected(tmp_path, tables, "books")
     assert found == {("test", "mine", "yours"): 0.25, ("test-stratified-4-seed-0", "mine", "yours"): 0.5}
+
+
+def test_systems_above_abstaining_have_a_p_for_that_question_and_one_for_all_pairs(tmp_path: Path) -> None:
+    table = {"id": "a", "rows": [row | {"score": 0.3 - 0.15 * place} for place, row in enumerate(rows(4))]}
+    assert board_runs.above_abstaining(tmp_path, table) == ""
+    (tmp_path / "pairs" / "a").mkdir(parents=True)
+    found = {"with": ["s1", "s2", "s4"], "p": [0.01, 0.03, 0.02], "p_holm": [0.06, 0.12, 0.1]}
+    write_json(tmp_path / "pairs" / "a" / "blind-abstain.json", found)
+    head, _, *shown = board_runs.above_abstaining(tmp_path, table).splitlines()
+    assert "p (Holm, 3 tests against abstaining) | p (Holm, all 6 pairs)" in head
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in shown]
+    assert [(row[0], *row[3:]) for row in cells] == [("`s1`", "0.01", "0.03", "0.06"), ("`s2`", "0.03", "0.04", "0.12")]
