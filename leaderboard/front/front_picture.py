@@ -5,6 +5,7 @@ Inline, and not drawn by matplotlib like the other plots: it has the page's type
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -98,9 +99,12 @@ def _tick_box(area: Area, at: float, words: str) -> Box:
     return right - width_of(words, SMALL), at - SMALL / 2, right, at + SMALL / 2
 
 
-def _texts(name: ShortName, role: RoleName) -> tuple[Text, ...]:
-    """Names that may be next to the mark, and nowhere else: the picture joins no name to its mark by a line."""
-    words = (name.text,) if role == "blind" else (name.label, name.text)
+def _texts(name: ShortName, role: RoleName, is_shared: bool) -> tuple[Text, ...]:
+    """Names that may be next to the mark, and nowhere else: the picture joins no name to its mark by a line.
+
+    Without the model's size only where no other system has that name.
+    """
+    words = (name.text,) if role == "blind" else (name.label,) if is_shared else (name.label, name.text)
     fitting = dict.fromkeys(fit(each, SIZE, width) for width in _WIDTHS for each in words)
     return tuple(Text(each, may_stray=False) for each in fitting)
 
@@ -122,7 +126,8 @@ def front_picture(systems: Sequence[System], sheet: Sheet) -> FrontPicture:
     places = [pixels(area, x, y, s.card.counts.hallucination, s.card.counts.accuracy) for s in shown]
     best = next((at for at, system in enumerate(shown) if not system.is_blind), 0)
     both = sorted(zip(shown, names, places, strict=True), key=lambda one: _weight(one[0]))
-    wants = [Want(*at, _texts(name, role_of(system.card))) for system, name, at in both]
+    times = Counter(name.text for name in names)
+    wants = [Want(*at, _texts(name, role_of(system.card), times[name.text] > 1)) for system, name, at in both]
     lines = list(_iso(x, y, area))
     blind = {want.texts for want, (system, _, _) in zip(wants, both, strict=True) if system.is_blind}
     room = area._replace(right=sheet.width - 2, left=_TITLE)

@@ -19,6 +19,7 @@ from leaderboard.board.rank import detectable_difference
 from leaderboard.board.short_names import ShortName, short_names
 from leaderboard.board.system_kinds import has_models_of, role_of
 from leaderboard.plots.plot_sentences import Named, Words
+from leaderboard.systems.scorecard_tables import probes_of
 
 WIDEST = 2.0
 """The largest difference of two scores: all right against all wrong."""
@@ -82,6 +83,12 @@ class Standing:
     def best_blind(self) -> Row | None:
         """The blind row with the highest score."""
         return _highest([row for row in self.rows if row.result.card.system.blind])
+
+    @property
+    def without_pages(self) -> float | None:
+        """The best row's score when it was asked the same questions without pages; None where it was not."""
+        probes = probes_of(self.best.result.card.probes).rows if self.best else ()
+        return next((probe.score for probe in probes if probe.name == "no-context" and probe.n == self.n), None)
 
     def _named(self, row: Row) -> Named:
         return Named(self.name_of(row).label, row.page)

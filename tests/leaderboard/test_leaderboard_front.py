@@ -138,6 +138,22 @@ def test_the_best_is_not_blind_and_the_page_says_if_a_blind_one_scores_more(tmp_
     assert not found.is_highest
 
 
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        ({"n": 60, "score": 0.25, "main_score": 0.5, "difference": -0.25}, " Asked without pages, it scores +0.25."),
+        ({"n": 30, "score": 0.25, "main_score": 0.5, "difference": -0.25}, ""),  # of other questions
+        ({"n": 60, "score": "<b>", "main_score": 0.5, "difference": -0.25}, ""),
+    ],
+)
+def test_the_page_says_what_the_best_system_scores_without_pages(tmp_path: Path, probe: object, said: str) -> None:
+    for one in (reader(outcomes(40, 10), probes={"no-context": probe}), silent()):
+        made.write_card(tmp_path / "results", one)
+    page = soup_of(build_some(tmp_path / "results", tmp_path / "site", (front_pages,)) / "index.html")
+    (about,) = [text for p in page.select("p") if " % wrong." in (text := p.get_text())]
+    assert f"17 % wrong.{said} The best blind system" in about
+
+
 ENCODER, GEMMA = "all-MiniLM-L6-v2", "Gemma 3 270M Q4_K_M"
 QWEN = "Qwen2.5-Coder-1.5B"
 
@@ -297,6 +313,17 @@ def test_no_label_of_the_picture_covers_a_number_or_the_title_of_the_upright_axi
         covered = [words for top, bottom, words in numbers if top < label.y + SIZE / 2 and bottom > label.y - SIZE / 2]
         assert left >= (picture.area.left - 10 if covered else 16)
     assert len(picture.labels) >= 2
+
+
+def test_two_systems_of_one_name_are_drawn_with_their_sizes_or_without_a_name(tmp_path: Path) -> None:
+    for place in range(20):
+        n = 58 - 2 * place
+        of_one_name = card(f"alone-{place}", outcomes(n, 60 - n), (f"Tiny {place + 1}00B",), name="Alone")
+        made.write_card(tmp_path, of_one_name)
+    picture = front_picture(systems_of(present(collect(tmp_path)).tables[0]), NARROW)
+    words = [label.text for label, _ in picture.labels]
+    assert len(words) >= 15
+    assert all(text.startswith("Alone · ") for text in words), words
 
 
 def test_the_picture_has_no_inline_style_and_a_text_of_its_own(site: tuple[Path, list[ScoreCard]]) -> None:
