@@ -99,14 +99,22 @@ def _tick_box(area: Area, at: float, words: str) -> Box:
     return right - width_of(words, SMALL), at - SMALL / 2, right, at + SMALL / 2
 
 
-def _texts(name: ShortName, role: RoleName, is_shared: bool) -> tuple[Text, ...]:
-    """Names that may be next to the mark, and nowhere else: the picture joins no name to its mark by a line.
+def _forms(name: ShortName, role: RoleName) -> Iterator[str]:
+    """The forms of a name, the preferred one first: with the model's size where it has one, then without, then cut."""
+    size = f" · {name.size}" if name.size and role != "blind" else ""
+    for width in _WIDTHS:
+        yield fit(name.text, SIZE, width - width_of(size, SIZE)) + size
+        yield fit(name.text, SIZE, width)
 
-    Without the model's size only where no other system has that name.
+
+def _texts(names: Sequence[ShortName], roles: Sequence[RoleName]) -> list[tuple[Text, ...]]:
+    """The names that may be next to each mark, and nowhere else: the picture joins no name to its mark by a line.
+
+    A form that two systems have names neither.
     """
-    words = (name.text,) if role == "blind" else (name.label,) if is_shared else (name.label, name.text)
-    fitting = dict.fromkeys(fit(each, SIZE, width) for width in _WIDTHS for each in words)
-    return tuple(Text(each, may_stray=False) for each in fitting)
+    forms = [tuple(dict.fromkeys(_forms(name, role))) for name, role in zip(names, roles, strict=True)]
+    times = Counter(form for of_one in forms for form in of_one)
+    return [tuple(Text(form, may_stray=False) for form in of_one if times[form] == 1) for of_one in forms]
 
 
 def _weight(system: System) -> int:
@@ -125,9 +133,9 @@ def front_picture(systems: Sequence[System], sheet: Sheet) -> FrontPicture:
     names = short_names([system.card.system for system in shown])
     places = [pixels(area, x, y, s.card.counts.hallucination, s.card.counts.accuracy) for s in shown]
     best = next((at for at, system in enumerate(shown) if not system.is_blind), 0)
-    both = sorted(zip(shown, names, places, strict=True), key=lambda one: _weight(one[0]))
-    times = Counter(name.text for name in names)
-    wants = [Want(*at, _texts(name, role_of(system.card), times[name.text] > 1)) for system, name, at in both]
+    texts = _texts(names, [role_of(system.card) for system in shown])
+    both = sorted(zip(shown, texts, places, strict=True), key=lambda one: _weight(one[0]))
+    wants = [Want(*at, forms) for _, forms, at in both]
     lines = list(_iso(x, y, area))
     blind = {want.texts for want, (system, _, _) in zip(wants, both, strict=True) if system.is_blind}
     room = area._replace(right=sheet.width - 2, left=_TITLE)

@@ -82,20 +82,31 @@ def place(wants: Sequence[Want], area: Area, size: float, lines: Sequence[Box] =
     """The labels that find room, for marks in order of weight. Labels do not overlap each other, marks or `lines`."""
     marks = [(want.x - radius, want.y - radius, want.x + radius, want.y + radius) for want in wants]
     taken = np.array([*marks, *lines], dtype=np.float64).reshape(-1, 4)
+    centres = np.array([(want.x, want.y) for want in wants], dtype=np.float64).reshape(-1, 2)
     found: list[Label] = []
     for want in wants:
-        label, box = _placed(want, taken, area, size, radius)
+        label, box = _placed(want, taken, centres, area, size, radius)
         if label is not None:
             found.append(label)
             taken = np.vstack([taken, box])
     return found
 
 
-def _placed(want: Want, taken: Boxes, area: Area, size: float, radius: float) -> tuple[Label | None, Box]:
+def _is_at_another(box: Box, centres: Boxes, size: float) -> bool:
+    """Whether a text runs so close above or below a mark that it looks like that mark's name."""
+    left, top, right, bottom = box
+    x, y = centres[:, 0], centres[:, 1]
+    return bool(((x > left) & (x < right) & (y > top - 1.15 * size) & (y < bottom + 1.15 * size)).any())
+
+
+def _placed(
+    want: Want, taken: Boxes, centres: Boxes, area: Area, size: float, radius: float
+) -> tuple[Label | None, Box]:
+    others = centres[(centres != (want.x, want.y)).any(axis=1)]
     for text in want.texts:
         width = width_of(text.words, size)
         for x, y, anchor in _candidates(want, size, radius, text.may_stray):
             box = _box(x, y, width, anchor, 1.15 * size)
-            if _is_free(box, taken, area):
+            if _is_free(box, taken, area) and (text.may_stray or not _is_at_another(box, others, size)):
                 return Label(text.words, x, y, anchor, want), box
     return None, (0, 0, 0, 0)

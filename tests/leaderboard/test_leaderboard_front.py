@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -315,15 +316,41 @@ def test_no_label_of_the_picture_covers_a_number_or_the_title_of_the_upright_axi
     assert len(picture.labels) >= 2
 
 
-def test_two_systems_of_one_name_are_drawn_with_their_sizes_or_without_a_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["Alone", "A retrieval system with a long name"])
+def test_two_systems_of_one_name_are_drawn_with_their_sizes_or_without_a_name(tmp_path: Path, name: str) -> None:
     for place in range(20):
         n = 58 - 2 * place
-        of_one_name = card(f"alone-{place}", outcomes(n, 60 - n), (f"Tiny {place + 1}00B",), name="Alone")
-        made.write_card(tmp_path, of_one_name)
+        one = card(f"alone-{place}", outcomes(n, 60 - n), (f"Tiny {place + 1}00B",), name=name)
+        made.write_card(tmp_path, one)
     picture = front_picture(systems_of(present(collect(tmp_path)).tables[0]), NARROW)
     words = [label.text for label, _ in picture.labels]
-    assert len(words) >= 15
-    assert all(text.startswith("Alone · ") for text in words), words
+    assert len(words) >= 5
+    assert all(re.search(r" · \d{1,2}00B$", text) for text in words), words
+    assert len(set(words)) == len(words)
+
+
+def test_no_name_runs_close_above_or_below_the_mark_of_another_system(tmp_path: Path) -> None:
+    counts = {"best": (49, 18), "light": (32, 11), "overlap that": (29, 14), "guard": (31, 32), "guard too": (37, 27)}
+    for name, (right, wrong) in (counts | {"reads": (55, 45), "blind": (18, 82), "none": (0, 0)}).items():
+        letters = "c" * right + "i" * wrong + "a" * (100 - right - wrong)
+        slug = f"system-{name.replace(' ', '-')}"
+        made.write_card(tmp_path, made.card_of(slug, letters, name=f"{name} is silent when unsure"))
+    picture = front_picture(systems_of(present(collect(tmp_path)).tables[0]), WIDE)
+    assert len(picture.labels) >= 5
+    for label, _ in picture.labels:
+        width = width_of(label.text, SIZE)
+        left = label.x - {"start": 0, "middle": width / 2, "end": width}[label.anchor]
+        others = [mark for mark in picture.marks if (mark.x, mark.y) != (label.of.x, label.of.y)]
+        under = [mark for mark in others if left < mark.x < left + width and abs(mark.y - label.y) < 1.7 * SIZE]
+        assert not under, label.text
+
+
+def test_two_names_that_would_be_cut_to_the_same_are_not_drawn_cut(tmp_path: Path) -> None:
+    for slug, n in (("model", 40), ("retrieval", 20), ("other", 50)):
+        name = f"Huo et al.: self-check guarding the {slug} with a passage" if slug != "other" else "Other"
+        made.write_card(tmp_path, card(slug, outcomes(n, 60 - n), name=name))
+    picture = front_picture(systems_of(present(collect(tmp_path)).tables[0]), NARROW)
+    assert [label.text for label, _ in picture.labels] == ["Other"]
 
 
 def test_the_picture_has_no_inline_style_and_a_text_of_its_own(site: tuple[Path, list[ScoreCard]]) -> None:
