@@ -107,6 +107,7 @@ def _placed(
         width = width_of(text.words, size)
         for x, y, anchor in _candidates(want, size, radius, text.may_stray):
             box = _box(x, y, width, anchor, 1.15 * size)
-            if _is_free(box, taken, area) and (text.may_stray or not _is_at_another(box, others, size)):
+            is_level = y == want.y  # a name that begins or ends at its mark is plainly its own
+            if _is_free(box, taken, area) and (text.may_stray or is_level or not _is_at_another(box, others, size)):
                 return Label(text.words, x, y, anchor, want), box
     return None, (0, 0, 0, 0)

@@ -340,6 +340,8 @@ def test_no_name_runs_close_above_or_below_the_mark_of_another_system(tmp_path: 
     for label, _ in picture.labels:
         width = width_of(label.text, SIZE)
         left = label.x - {"start": 0, "middle": width / 2, "end": width}[label.anchor]
+        if label.y == label.of.y:
+            continue  # it begins or ends at its own mark
         others = [mark for mark in picture.marks if (mark.x, mark.y) != (label.of.x, label.of.y)]
         under = [mark for mark in others if left < mark.x < left + width and abs(mark.y - label.y) < 1.7 * SIZE]
         assert not under, label.text
