@@ -406,7 +406,7 @@ def corrected(site: Path, tables: Iterable[Mapping[str, Any]], dataset: str) -> 
 def above_abstaining(site: Path, one: Mapping[str, Any]) -> str:
     """The systems of a table that score more than abstaining does, which is 0, with two corrections of each p.
 
-    Who asks only this looks at fewer tests than the board, which compares all pairs. Empty without such a system.
+    This question alone needs fewer tests than the board, which compares all pairs. Empty without such a system.
     """
     place = site / "pairs" / one["id"] / f"{ABSTAINING}.json"
     above = [row for row in one["rows"] if row["score"] > 0]

@@ -10,20 +10,25 @@ this dataset: the questions of the sample that have evidence. Writes docs/figure
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.files.dataset import Dataset
-from edu_rag.files.manifest import file_sha256
-from edu_rag.scorecard.card import OUTCOME_LETTERS
-from edu_rag.statistics import paired
-from harness.exam import Exam, open_exam
-from harness.judging.outcomes import judge
-from harness.submission.predictions_file import read_predictions
-from harness.trust.rerun_log import FILE_NAME, Rerun, read_reruns
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
+
+from board_runs import table  # noqa: E402
+
+from edu_rag.files.dataset import Dataset  # noqa: E402
+from edu_rag.files.manifest import file_sha256  # noqa: E402
+from edu_rag.scorecard.card import OUTCOME_LETTERS  # noqa: E402
+from edu_rag.statistics import paired  # noqa: E402
+from harness.exam import Exam, open_exam  # noqa: E402
+from harness.judging.outcomes import judge  # noqa: E402
+from harness.submission.predictions_file import read_predictions  # noqa: E402
+from harness.trust.rerun_log import FILE_NAME, Rerun, read_reruns  # noqa: E402
+
 PAGE = ROOT / "docs" / "figures" / "functional-check.md"
 SYSTEMS = ("edu-rag-paper-qwen1b", "mala-sparse")
 """Those that answer every question with a language model, with and without pages."""
@@ -50,7 +55,7 @@ class Check(NamedTuple):
     bare: str
     lessons: tuple[str, ...]
 
-    def row(self) -> str:
+    def row(self) -> tuple[str, ...]:
         """The figures, as a row of a table."""
         correct = OUTCOME_LETTERS["correct"]
         pairs = [
@@ -61,7 +66,7 @@ class Check(NamedTuple):
         found = paired(self.given, self.bare, self.lessons)
         score = f"{found.difference:+.3f} [{found.low:+.3f}, {found.high:+.3f}], {found.p:.2g}"
         gain = f"{shares[0] - shares[1]:+.3f}"
-        return f"| `{self.slug}` | {len(pairs)} | {shares[0]:.3f} | {shares[1]:.3f} | {gain} | {only} | {score} |"
+        return (f"`{self.slug}`", str(len(pairs)), *(f"{share:.3f}" for share in shares), gain, only, score)
 
 
 def published(line: Rerun, dataset: Dataset, probe: str) -> Path:
@@ -77,11 +82,16 @@ def published(line: Rerun, dataset: Dataset, probe: str) -> Path:
 def checks(dataset: Dataset, exam: Exam) -> Iterator[Check]:
     """Each system's answers with the evidence alone, and its answers to the same questions without any text."""
     questions = {question.question_id: question for question in exam.questions}
-    for line in read_reruns(ROOT / "leaderboard" / FILE_NAME):
-        if line.slug not in SYSTEMS or line.sample != SAMPLE or line.split != exam.split:
-            continue
-        if line.dataset.partition("#")[0] != dataset.id.partition("#")[0]:
-            continue
+    release = dataset.id.partition("#")[0]
+    lines = {
+        line.slug: line
+        for line in read_reruns(ROOT / "leaderboard" / FILE_NAME)
+        if (line.dataset.partition("#")[0], line.split, line.sample) == (release, exam.split, SAMPLE)
+    }
+    for slug in SYSTEMS:
+        if slug not in lines:
+            raise SystemExit(f"{slug}: no published run on {release}, {SAMPLE}")
+        line = lines[slug]
         given, bare = (read_predictions(published(line, dataset, name), set(questions)) for name in CONTROLS)
         asked = [questions[question_id] for question_id in sorted(given)]
         letters = [
@@ -99,15 +109,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", type=Path, required=True)
     dataset = Dataset(parser.parse_args().dataset)
-    rows = (check.row() for check in checks(dataset, open_exam(dataset, "test", SAMPLE)))
-    table = "\n".join(("| " + " | ".join(_HEAD) + " |", "| --- " * len(_HEAD) + "|", *rows))
+    rows = [check.row() for check in checks(dataset, open_exam(dataset, "test", SAMPLE))]
     page = f"""# Functional check of the evidence labels
 
 Written by `python bench/functional_check.py`. The systems answer the questions of {SAMPLE} that have evidence in
 {dataset.id}, with the labelled sentences alone and without any text: the board's controls
 `{CONTROLS[0]}` and `{CONTROLS[1]}`. The goal is a difference of {GOAL:+.2f}.
 
-{table}
+{table(_HEAD, rows)}
 """
     PAGE.write_text(page, encoding="utf-8")
     print(page)

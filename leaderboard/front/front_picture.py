@@ -110,7 +110,7 @@ def _forms(name: ShortName, role: RoleName) -> Iterator[str]:
 def _texts(names: Sequence[ShortName], roles: Sequence[RoleName]) -> list[tuple[Text, ...]]:
     """The names that may be next to each mark, and nowhere else: the picture joins no name to its mark by a line.
 
-    A form that two systems have names neither.
+    A form that two systems share is left out.
     """
     forms = [tuple(dict.fromkeys(_forms(name, role))) for name, role in zip(names, roles, strict=True)]
     times = Counter(form for of_one in forms for form in of_one)

@@ -16,6 +16,8 @@ Box = tuple[float, float, float, float]
 Boxes = npt.NDArray[np.float64]
 _AROUND = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
 """Right, left, above, below, then the corners; y grows downwards."""
+_CLEARANCE = 1.15
+"""Of the letters' size: a text that runs nearer above or below a mark looks like that mark's name."""
 
 
 class Text(NamedTuple):
@@ -93,10 +95,10 @@ def place(wants: Sequence[Want], area: Area, size: float, lines: Sequence[Box] =
 
 
 def _is_at_another(box: Box, centres: Boxes, size: float) -> bool:
-    """Whether a text runs so close above or below a mark that it looks like that mark's name."""
+    """Whether a text runs close above or below one of these marks."""
     left, top, right, bottom = box
     x, y = centres[:, 0], centres[:, 1]
-    return bool(((x > left) & (x < right) & (y > top - 1.15 * size) & (y < bottom + 1.15 * size)).any())
+    return bool(((x > left) & (x < right) & (y > top - _CLEARANCE * size) & (y < bottom + _CLEARANCE * size)).any())
 
 
 def _placed(

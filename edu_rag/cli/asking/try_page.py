@@ -40,6 +40,7 @@ MAX_QUERY = 100_000
 """Characters of a link that are read."""
 _MAX_WAITING = 20
 _QUERY = "() => location.search.slice(1)"
+"""What a link says, without its question mark."""
 _SHOW_ADDRESS = "(query) => { if (!query) return ''; history.replaceState(null, '', query); return location.href; }"
 """Put the form into the address bar, and return the address; nothing where nothing was asked."""
 _PRIVATE: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
@@ -164,9 +165,8 @@ class TryPage:
     def _connect(self) -> None:
         """What happens at a click.
 
-        Only a link, Ask and Save reach the server: try.css shows what a choice in the form needs. An event that comes
-        while Gradio's server closes the stream of another one gets no reply, so every event less is a click on Ask that
-        does something.
+        Only a link, Ask and Save reach the server; try.css shows what a choice in the form needs. Gradio's server gives
+        no reply to an event that comes while it closes the stream of another one, so the page sends few.
         """
         form, top = self._form, self._top
         every = [part for slot in self._slots for part in slot if part is not slot.save]
